@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::connection::{ANSWER_TIMEOUT, Endpoint, Service, Transport};
 use crate::document::{Instance, LoadBalancer};
 use crate::error::Error;
-use crate::machine_facts::MachineFacts;
+use crate::machine_facts::{MachineFacts, StorageFacts};
 use crate::scheduled_events::{ScheduledEvent, of_machine};
 
 /// The newest version with all members used here that every cloud supports.
@@ -84,6 +84,15 @@ impl Imds {
         let facts = MachineFacts::read(node, &instance, cached.load_balancer.as_ref())?;
         cached.instance = Some((read, instance));
         Ok(facts)
+    }
+
+    /// The facts about this machine that a driver of volumes needs, as they are now: disks come and go.
+    ///
+    /// # Errors
+    /// The service does not answer, or its answer lacks required facts.
+    pub async fn storage(&self) -> Result<StorageFacts, Error> {
+        let instance: Instance = self.service.get(INSTANCE, ANSWER_TIMEOUT).await?;
+        StorageFacts::read(&instance)
     }
 
     /// The scheduled and running events of this machine.

@@ -48,6 +48,34 @@ document! {
         resource_id: String,
         /// Its tags.
         tags_list: Vec<Tag>,
+        /// Its disks.
+        storage_profile: StorageProfile,
+    }
+}
+
+document! {
+    /// A machine's disks.
+    StorageProfile: "camelCase" {
+        /// Those beside the disk of the operating system.
+        data_disks: Vec<DataDisk>,
+    }
+}
+
+document! {
+    /// A data disk.
+    DataDisk: "camelCase" {
+        /// Its LUN.
+        lun: String,
+        /// The disk.
+        managed_disk: ManagedDisk,
+    }
+}
+
+document! {
+    /// A disk as a resource.
+    ManagedDisk: "camelCase" {
+        /// Its resource id.
+        id: String,
     }
 }
 

@@ -5,9 +5,9 @@
 //!            └──────────────────────── cache ───────────────────────────────┘
 //! ```
 //!
-//! [`Imds::describe`] returns the facts about the machine, [`Imds::scheduled_events`] its upcoming events. The service
-//! is a link-local address of the machine's own host: it needs no credentials, no TLS and no proxy, and this crate
-//! links no code for these.
+//! [`Imds::describe`] returns the facts about the machine, [`Imds::storage`] those about its disks,
+//! [`Imds::scheduled_events`] its upcoming events. The service is a link-local address of the machine's own host: it
+//! needs no credentials, no TLS and no proxy, and this crate links no code for these.
 
 mod client;
 mod connection;
@@ -19,5 +19,5 @@ mod scheduled_events;
 pub use crate::client::Imds;
 pub use crate::connection::{Endpoint, EndpointError, Transport};
 pub use crate::error::Error;
-pub use crate::machine_facts::{Address, AddressKind, MachineFacts};
+pub use crate::machine_facts::{Address, AddressKind, AttachedDisk, MachineFacts, StorageFacts};
 pub use crate::scheduled_events::{EventType, ScheduledEvent};

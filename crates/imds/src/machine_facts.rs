@@ -91,6 +91,51 @@ impl MachineFacts {
     }
 }
 
+/// A data disk of a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttachedDisk {
+    /// Its LUN, if the service names one.
+    pub lun: Option<u32>,
+    /// The resource id of the disk, as Azure spells it; empty for a disk that is no resource.
+    pub id: String,
+}
+
+/// The facts about a machine that a driver of volumes needs; unlike [`MachineFacts`], without its network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageFacts {
+    /// Its name; in a uniform scale set `<set>_<number>`.
+    pub name: String,
+    /// Its size; empty if the service names none.
+    pub size: String,
+    /// `<region>-<number>`, or the fault domain's number outside of zones, which may be empty.
+    pub zone: String,
+    /// The region in lower case.
+    pub region: String,
+    /// Its data disks, as the service knows them: some seconds behind the attach or detach of one.
+    pub data_disks: Vec<AttachedDisk>,
+}
+
+impl StorageFacts {
+    /// Derives the facts from the document.
+    ///
+    /// # Errors
+    /// A required fact is missing.
+    pub(crate) fn read(instance: &Instance) -> Result<Self, Error> {
+        let compute = instance.compute.as_ref().ok_or(Error::NoCompute)?;
+        let (zone, region) = zone(compute)?;
+        let disks = compute.storage_profile.data_disks.iter();
+        let data_disks =
+            disks.map(|disk| AttachedDisk { lun: disk.lun.parse().ok(), id: disk.managed_disk.id.clone() });
+        Ok(Self {
+            name: compute.name.clone(),
+            size: compute.vm_size.clone(),
+            zone,
+            region,
+            data_disks: data_disks.collect(),
+        })
+    }
+}
+
 /// The machine's ID. Azure keeps the spelling of subscription and group from the creation; nodes have them in lower
 /// case, so that IDs can be compared as texts. Only these two segments are lowered: a group may have the name of
 /// another part of the ID, such as `Compute`.
@@ -235,5 +280,28 @@ mod tests {
         }
         let nowhere = compute(json!({"location": "eastus", "zone": null}));
         assert_eq!(zone(&nowhere).unwrap(), (String::new(), "eastus".to_owned()));
+    }
+
+    /// Disks come and go, and a machine need not have a network that is described.
+    #[test]
+    fn a_machine_has_data_disks() {
+        let read = |compute: Value| {
+            StorageFacts::read(&serde_json::from_value(json!({ "compute": compute })).unwrap())
+        };
+        let disks = json!({ "dataDisks": [
+            { "lun": "3", "managedDisk": { "id": "/disks/a" } },
+            { "lun": "", "managedDisk": null },
+        ] });
+        let facts = read(json!({
+            "name": "workers_0", "location": "EastUS", "zone": "1", "vmSize": "Standard_D2s_v5", "storageProfile": disks,
+        }));
+        let facts = facts.unwrap();
+        let expected = [(Some(3), "/disks/a".to_owned()), (None, String::new())];
+        let found: Vec<_> = facts.data_disks.into_iter().map(|disk| (disk.lun, disk.id)).collect();
+        assert_eq!(found, expected);
+        assert_eq!((facts.name.as_str(), facts.zone.as_str()), ("workers_0", "eastus-1"));
+        assert_eq!((facts.size.as_str(), facts.region.as_str()), ("Standard_D2s_v5", "eastus"));
+        assert_eq!(read(json!({ "location": "eastus" })).unwrap().data_disks, []);
+        assert_eq!(read(json!({})), Err(Error::NoRegion));
     }
 }
