@@ -102,6 +102,10 @@ fn controllers_know_no_cloud_and_the_azure_client_no_kubernetes() {
     graph.assert_apart("arm", &["k8s", "kube", "planner", "cloud"]);
     graph.assert_apart("planner", &["cloud", "arm"]);
     graph.assert_apart("volume-planner", &["cloud", "arm", "k8s", "planner"]);
+    graph.assert_apart(
+        "volumes-node",
+        &["azure-types", "arm", "imds", "k8s", "kube", "csi", "tonic", "volume-planner"],
+    );
     graph.assert_apart("csi", &["cloud", "arm", "k8s", "kube", "planner", "provider"]);
     graph.assert_apart("capz", &["planner", "provider", "telemetry"]);
     graph.assert_apart("telemetry", &["arm", "provider", "controllers", "kube"]);
@@ -153,6 +157,7 @@ fn what_runs_in_production_and_its_witnesses_are_apart() {
         "capz-controller-manager",
         "cloud-controller-manager",
         "csi",
+        "volumes-node",
         "provider",
         "controllers",
         "arm",

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::imports::{Files, Module};
 
 /// The crates with rooms, each with its rooms from the top floor down. `lib.rs` is above them all.
-const FLOORS: [(&str, &[&str]); 3] = [
+const FLOORS: [(&str, &[&str]); 4] = [
     (
         "crates/capz",
         &[
@@ -25,6 +25,7 @@ const FLOORS: [(&str, &[&str]); 3] = [
     ),
     ("crates/planner", &["order", "placement", "resources", "machines", "service", "outcome", "model"]),
     ("crates/volume-planner", &["listing", "snapshot", "disk", "attach", "parameters", "model"]),
+    ("crates/volumes-node", &["devices", "filesystems", "mounts", "simulated", "system"]),
 ];
 
 /// The arrows that run up, and the files without a floor. Tests count as files of their floor, but the fixtures of other
