@@ -57,9 +57,15 @@ impl NodeService {
         Ok(bytes)
     }
 
-    /// Reads the size of this one device again until it is the wanted one.
+    /// Reads the size of this one device again until it is the wanted one. A machine may have announced the growth, so that a
+    /// rescan that is refused is an error only where the device is too small.
     async fn rescanned(&self, device: &Device, wanted: u64, deadline: Instant) -> Result<u64, Status> {
-        self.devices.rescan(device).await.map_err(of_device)?;
+        let rescanned = self.devices.rescan(device).await;
+        let bytes = self.devices.size(device).await.map_err(of_device)?;
+        if bytes >= wanted {
+            return Ok(bytes);
+        }
+        rescanned.map_err(of_device)?;
         self.devices.wait_for_size(device, wanted, deadline).await.map_err(of_device)
     }
 }

@@ -65,6 +65,36 @@ async fn a_device_that_has_not_grown_is_unavailable() {
     }
 }
 
+/// A container that may not write to `/sys`: growth that the machine has announced is enough, and else the remedy is named.
+#[tokio::test(start_paused = true)]
+async fn a_rescan_that_is_refused_matters_only_if_it_is_needed() {
+    let world = World::new(Layout::ScsiWithLinks);
+    world.machine.attach(3, Contents::Blank, 8);
+    world.succeeds(Step::Stage(stage(mounted("", &[])))).await;
+    world.machine.grow(3, 16);
+    world.machine.remove_path("/sys/devices/host5/5:0:0:3/rescan");
+    let words = "check that the container may write to the machine's /sys";
+    world.fails(Step::Expand(STAGING, 16), Code::Internal, words).await;
+    world.machine.announce_growth(3);
+    world.succeeds(Step::Expand(STAGING, 16)).await;
+    assert_eq!(world.machine.file_system_gib(3), 16);
+}
+
+/// Growth that is announced while the service waits ends the wait.
+#[tokio::test(start_paused = true)]
+async fn growth_that_comes_later_is_waited_for() {
+    let world = World::new(Layout::NvmeWithLinks);
+    world.machine.attach(3, Contents::Blank, 8);
+    world.succeeds(Step::Stage(stage(mounted("", &[])))).await;
+    let grow = async {
+        tokio::time::sleep(std::time::Duration::from_secs(7)).await;
+        world.machine.grow(3, 16);
+        world.machine.announce_growth(3);
+    };
+    let ((), ()) = tokio::join!(world.succeeds(Step::Expand(STAGING, 16)), grow);
+    assert_eq!(world.machine.file_system_gib(3), 16);
+}
+
 /// csi-sanity: no ID, no path; a path where nothing is; section 3.14: ext2 does not grow.
 #[tokio::test(start_paused = true)]
 async fn each_wrong_request_has_its_code() {

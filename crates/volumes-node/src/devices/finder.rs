@@ -36,7 +36,7 @@ impl Devices {
     /// disks are none.
     ///
     /// # Errors
-    /// There is none at the deadline.
+    /// No device has it at the deadline.
     pub async fn find(
         &self,
         lun: Lun,

@@ -9,7 +9,7 @@ use super::tree::{Tree, name_of};
 /// The device to which a link for the LUN leads.
 ///
 /// # Errors
-/// Why there is none, in words.
+/// No device has it; the words say why.
 pub(super) async fn find(tree: &Tree, lun: Lun, excluded: &Excluded) -> Result<Device, String> {
     let mut reasons = Vec::new();
     for link in [format!("/dev/disk/azure/scsi1/lun{lun}"), format!("/dev/disk/azure/data/by-lun/{lun}")] {

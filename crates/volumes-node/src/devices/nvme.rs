@@ -25,7 +25,7 @@ fn number_in(name: &str) -> Option<u64> {
 /// The device of the LUN.
 ///
 /// # Errors
-/// Why there is none, in words.
+/// No device has it; the words say why.
 pub(super) async fn find(tree: &Tree, lun: Lun, excluded: &Excluded) -> Result<Device, String> {
     let wanted = u64::from(lun.number()) + FIRST_DATA_NAMESPACE;
     let mut problem = None;

@@ -32,7 +32,7 @@ pub(super) async fn lun_of(tree: &Tree, name: &str) -> Option<u64> {
 /// The device with the LUN.
 ///
 /// # Errors
-/// Why there is none, in words. Two such devices are none: the wrong one must not be formatted.
+/// No device has it, or two have: the wrong one must not be formatted. The words say why.
 pub(super) async fn find(tree: &Tree, lun: Lun, excluded: &Excluded) -> Result<Device, String> {
     let mut candidates = Vec::new();
     let mut reasons = Vec::new();

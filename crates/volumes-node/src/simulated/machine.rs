@@ -141,6 +141,19 @@ impl SimulatedMachine {
         }
     }
 
+    /// Lets the machine see a disk's growth without a rescan.
+    pub fn announce_growth(&self, lun: u8) {
+        for disk in self.state.lock().disks.values_mut().filter(|disk| disk.lun == lun) {
+            disk.bytes = disk.bytes_in_azure;
+        }
+        self.announce();
+    }
+
+    /// Takes a file or folder away, with all below it.
+    pub fn remove_path(&self, path: &str) {
+        self.state.lock().tree.cut(path);
+    }
+
     /// Adds a second node that claims the LUN, without a link.
     pub fn add_rival(&self, lun: u8) {
         let mut state = self.state.lock();

@@ -86,7 +86,7 @@ impl State {
             self.tree.put(format!("{own}/nsid"), file(&format!("{}\n", lun + 2)));
             self.tree.put(format!("{own}/device"), Entry::Link("/sys/devices/nvme0".into()));
             self.queue(&own);
-            self.tree.put(format!("/sys/dev/block/8:{number}"), Entry::Link(own.clone().into()));
+            self.tree.put(format!("{own}/dev"), file(&format!("8:{number}\n")));
             self.tree.put(&block, Entry::Link(own.into()));
         }
         if let Some(link) = self.layout.link(lun) {

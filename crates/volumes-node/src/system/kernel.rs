@@ -9,13 +9,13 @@ use async_trait::async_trait;
 use rustix::ffi::CString;
 use rustix::mount::{self, MountFlags, UnmountFlags};
 
-use super::System;
 use super::blocking::{FILE_LIMIT, MOUNT_LIMIT, blocking};
 use super::changes::{Changes, KernelChanges};
 use super::command::{Command, Output, RunError};
 use super::file_kind::{DeviceNumber, FileKind};
 use super::mount_call::MountCall;
 use super::programs;
+use super::seam::System;
 use super::statistics::{Amount, Statistics};
 
 /// How much of a device is its beginning.
