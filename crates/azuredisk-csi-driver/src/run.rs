@@ -19,7 +19,7 @@ use program::environment::ProcessEnvironment;
 use program::in_one_line;
 use program::kubernetes::{self, Address};
 use telemetry::metrics::azure::ConfigMetrics;
-use telemetry::metrics::{Build, Metrics};
+use telemetry::metrics::{Build, MachineDiskMetrics, Metrics};
 use telemetry::server::{self, Readers, metrics_router};
 use tokio_util::sync::CancellationToken;
 
@@ -79,7 +79,8 @@ pub async fn run(
     // Writes in progress end with the calls that wait for them.
     let writers = CancellationToken::new();
     let _stops_writers = writers.clone().drop_guard();
-    let controller = DiskController::new(azure?, view, line.controller(), writers);
+    let attaches = MachineDiskMetrics::of(&metrics);
+    let controller = DiskController::new(azure?, view, line.controller(), attaches, writers);
     let node = node_role::service(&line, client.as_ref(), &stop).await?;
     serve_metrics(&line, &metrics, &stop).await?;
     // Checked before.
@@ -169,4 +170,68 @@ async fn serve_metrics(
     let listening = server::serve(router, (address, "--metrics-address"), None, stop.clone()).await?;
     tracing::info!(address = %listening.address, "Serving metrics");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use arm::{CallRecord, Class, Purpose};
+    use csi::operation::Operation;
+    use telemetry::metrics::OperationMetrics;
+    use telemetry::metrics::ScrapeMetrics;
+    use telemetry::metrics::azure::{Budget, Closed, register_budgets};
+    use telemetry::metrics::catalogue::assert_documented;
+
+    use super::*;
+
+    /// Uses every metric of the program once, and compares what a scrape shows with `docs/metrics.md`.
+    #[test]
+    fn the_page_lists_the_metrics_that_the_program_serves() {
+        let metrics = Metrics::of_program(Build { program: PROGRAM, version: "1", commit: "c" });
+        let took = Duration::from_millis(1);
+        let operations = OperationMetrics::of(&metrics, Driver::Disk.metrics_prefix());
+        let label = [("storage_account_type", "Premium_LRS".to_owned())];
+        operations.completed(Operation::CreateVolume.label(), true, took, &label);
+        let disks = MachineDiskMetrics::of(&metrics);
+        disks.refused_as_full();
+        disks.written(1, took, true);
+        let _configuration = ConfigMetrics::of(&metrics);
+        let scrapes = ScrapeMetrics::of(&metrics);
+        scrapes.received();
+        scrapes.answered(200);
+        let calls = Calls::of(&metrics);
+        let call = CallRecord {
+            method: "PUT",
+            resource_type: "Microsoft.Compute/disks",
+            resource_name: "a",
+            subscription: "s",
+            resource_group: Some("rg"),
+            purpose: Purpose::Write,
+            class: Class::Create,
+            status: Some(201),
+            duration: took,
+            waited: took,
+            attempt: 1,
+            reason: None,
+            request_id: None,
+            throttled: false,
+        };
+        calls.on_call(&call);
+        calls.on_call(&CallRecord { reason: Some("Conflict"), status: Some(409), ..call.clone() });
+        calls.on_call(&CallRecord { throttled: true, status: Some(429), ..call.clone() });
+        calls.on_limited(&call);
+        register_budgets(&metrics, || {
+            let closed = vec![Closed { namespace: String::new(), remaining: Duration::ZERO }];
+            vec![Budget {
+                subscription: "s".into(),
+                group: "writes",
+                remaining: Some(17.0),
+                capacity: 200.0,
+                closed,
+                waiting: vec![("create", 1)],
+            }]
+        });
+        assert_documented(&metrics, "disk");
+    }
 }

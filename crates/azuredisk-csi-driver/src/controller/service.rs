@@ -13,6 +13,7 @@ use csi::v1::{
     ListSnapshotsResponse, ListVolumesRequest, ListVolumesResponse, ValidateVolumeCapabilitiesRequest,
     ValidateVolumeCapabilitiesResponse,
 };
+use telemetry::metrics::MachineDiskMetrics;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
@@ -37,6 +38,7 @@ impl DiskController {
         azure: Azure,
         view: KubernetesView,
         options: ControllerOptions,
+        metrics: MachineDiskMetrics,
         stop: CancellationToken,
     ) -> Self {
         Self {
@@ -47,7 +49,7 @@ impl DiskController {
                 locks: Locks::default(),
             },
             snapshots: Snapshots { azure: azure.clone(), options: options.clone(), locks: Locks::default() },
-            attachments: Attachments::new(azure, view, options.clone(), stop),
+            attachments: Attachments::new(azure, view, options.clone(), metrics, stop),
             options,
         }
     }

@@ -21,6 +21,7 @@ use kube::api::{Patch, PatchParams};
 use kubernetes_simulator::Kubernetes;
 use serde_json::{Value, json};
 use simulated_cluster::{NodePool, Shape, StandaloneMachine};
+use telemetry::metrics::{MachineDiskMetrics, Metrics};
 use testkit::KillSwitch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{Request, Status};
@@ -212,7 +213,13 @@ impl World {
         };
         let azure = AzureOfDriver::new(Some(Connection { client, place }));
         Driver {
-            controller: DiskController::new(azure, view, options, stop.clone()),
+            controller: DiskController::new(
+                azure,
+                view,
+                options,
+                MachineDiskMetrics::of(&Metrics::default()),
+                stop.clone(),
+            ),
             _stops: stop.drop_guard(),
         }
     }

@@ -5,11 +5,13 @@ pub mod azure;
 pub mod catalogue;
 mod computed;
 pub mod controllers;
+mod machine_disks;
 mod operations;
 mod program;
 mod registry;
 mod served;
 
+pub use machine_disks::{MachineDiskMetrics, Waiting};
 pub use operations::OperationMetrics;
 pub use program::Build;
 pub use registry::Metrics;

@@ -15,6 +15,8 @@ use azure_types::ResourceId;
 use logical_time::LogicalTime;
 use parking_lot::Mutex;
 use serde_json::Value;
+use telemetry::metrics::MachineDiskMetrics;
+use tokio::time::Instant;
 use volume_planner::attach::disk_list::{AttachOutcome, DetachOutcome, ListPlan, plan};
 use volume_planner::attach::intent::{Attach, Detach};
 use volume_planner::attach::machine::{Machine, list_document};
@@ -38,6 +40,7 @@ pub(in crate::controller) struct DiskList {
     azure: Azure,
     view: KubernetesView,
     sizes: Sizes,
+    metrics: MachineDiskMetrics,
     pub(super) urgency: Urgency,
     /// The latest state, and what it is newer than.
     latest: Mutex<Option<(LogicalTime, ObservedMachine)>>,
@@ -62,6 +65,7 @@ impl DiskList {
         azure: Azure,
         view: KubernetesView,
         sizes: Sizes,
+        metrics: MachineDiskMetrics,
     ) -> Self {
         Self {
             machine,
@@ -70,6 +74,7 @@ impl DiskList {
             azure,
             view,
             sizes,
+            metrics,
             urgency: Urgency::default(),
             latest: Mutex::default(),
             absent: Mutex::default(),
@@ -241,7 +246,9 @@ impl Resource for DiskList {
         write: &ListWrite,
     ) -> Result<Written<ObservedMachine>, Failure> {
         let disks: Vec<String> = write.concerned.iter().map(|(disk, _)| disk.name().to_owned()).collect();
+        let begun = Instant::now();
         let sent = self.send(observed, write).await;
+        self.metrics.written(write.concerned.len(), begun.elapsed(), sent.is_ok());
         match &sent {
             Ok(()) => {
                 tracing::info!(

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use azure_types::ResourceId;
+use telemetry::metrics::MachineDiskMetrics;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use writer::{Pace, Writer, Writers};
@@ -31,6 +32,7 @@ pub(in crate::controller) struct Attachments {
     options: ControllerOptions,
     machines: Machines,
     sizes: Sizes,
+    metrics: MachineDiskMetrics,
     writers: Writers<DiskList>,
     arrivals: AtomicU64,
 }
@@ -41,6 +43,7 @@ impl Attachments {
         azure: Azure,
         view: KubernetesView,
         options: ControllerOptions,
+        metrics: MachineDiskMetrics,
         stop: CancellationToken,
     ) -> Self {
         Self {
@@ -51,6 +54,7 @@ impl Attachments {
             azure,
             view,
             options,
+            metrics,
         }
     }
 
@@ -65,6 +69,7 @@ impl Attachments {
                 self.azure.clone(),
                 if self.options.reserves_luns { self.view.clone() } else { KubernetesView::none() },
                 self.sizes.clone(),
+                self.metrics.clone(),
             )
         };
         Ok(self.writers.of(machine, list))

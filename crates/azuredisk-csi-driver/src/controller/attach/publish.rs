@@ -17,6 +17,7 @@ use volume_planner::disk::observed::ObservedDisk;
 use volume_planner::disk::publish_context::publish_context;
 use volume_planner::id::DiskId;
 use volume_planner::{Code, Refusal};
+use writer::Kind;
 
 use super::Attachments;
 use super::intent::DiskIntent;
@@ -42,6 +43,7 @@ impl Attachments {
             VolumeContext::parse(&entries(request.volume_context), self.options.weakens_in_tree_caching);
         let context = context.map_err(|it| refused(&it))?;
         let (node, arrival) = (request.node_id.as_str(), self.arrival());
+        let _waiting = self.metrics.waits();
 
         self.view.until_complete().await?;
         // Others that arrive now are in the same write: the writer waits for those that still read their disks.
@@ -67,7 +69,12 @@ impl Attachments {
         let answer = writer
             .submit(disk.clone(), DiskIntent::Attach(Box::new(intent)), asked, Some(announcement))
             .await
-            .map_err(|failure| self.without_machine(node, &failure))?;
+            .map_err(|failure| {
+                if failure.kind == Kind::ResourceExhausted {
+                    self.metrics.refused_as_full();
+                }
+                self.without_machine(node, &failure)
+            })?;
         let Some(lun) = answer.observed.lun(&disk) else {
             return Err(refused(&Refusal::DetachInProgress(disk.resource().clone())));
         };

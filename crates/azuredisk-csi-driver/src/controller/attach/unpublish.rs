@@ -34,6 +34,7 @@ impl Attachments {
         let Ok(disk) = DiskId::parse(&request.volume_id, Code::InvalidArgument) else {
             return Ok(ControllerUnpublishVolumeResponse {});
         };
+        let _waiting = self.metrics.waits();
         match self.machines.find(&request.node_id).await? {
             Some(machine) => self.detach(&disk, &machine, &request.node_id).await?,
             None => self.until_released(&disk, None).await?,
