@@ -23,7 +23,7 @@ const PURE: [&str; 13] = [
     "volume-planner",
 ];
 /// The simulators and the test crates.
-const WITNESSES: [&str; 14] = [
+const WITNESSES: [&str; 15] = [
     "azure-contract",
     "azure-engine",
     "azure-entra",
@@ -34,6 +34,7 @@ const WITNESSES: [&str; 14] = [
     "cluster-api-stand-in",
     "faults",
     "kubernetes-simulator",
+    "machine-disks",
     "simulated-cluster",
     "stand-ins",
     "testkit",

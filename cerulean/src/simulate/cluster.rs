@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use azure_simulator::LatencyRule;
 use clap::Args;
 use cloud_controller_manager::go_values;
 use ipnet::IpNet;
 use kubernetes_simulator::{Fault, Token};
+use simulated_cluster::machine_disks::{self, Devices};
 use simulated_cluster::{
     ExtraSubnet, HostedCluster, HostedOptions, NodePool, Orchestration, Shape, StandaloneMachine,
 };
@@ -78,6 +80,13 @@ pub struct ClusterArguments {
     /// random one again, which the folder keeps over restarts.
     #[arg(long, value_name = "TEXT", value_parser = input::secret)]
     token: Option<Token>,
+    /// Folder of the machines' devices: a disk that is attached to a machine is a loop device below FOLDER/MACHINE/dev and
+    /// FOLDER/MACHINE/sys. This needs root.
+    #[arg(long, value_name = "FOLDER")]
+    volumes: Option<PathBuf>,
+    /// Time after which an attached disk is there as a device.
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = go_values::duration, requires = "volumes")]
+    volume_delay: Duration,
     #[command(flatten)]
     azure: AzureOptions,
 }
@@ -104,8 +113,12 @@ impl ClusterArguments {
             route_table: self.routes.then(|| "routes".to_owned()),
             ..Shape::default()
         };
+        let mut azure = self.azure.hosted(&shape, Limits::default(), folder.path(), ports);
+        if self.volumes.is_some() {
+            azure.azure.latency.rules.push(plugging());
+        }
         HostedOptions {
-            azure: self.azure.hosted(&shape, Limits::default(), folder.path(), ports),
+            azure,
             shape,
             pace: if self.node_grace == Pace::default().grace {
                 Pace::default()
@@ -117,12 +130,28 @@ impl ClusterArguments {
             kubernetes_control_port: ports.choose("kubernetes-control-port", self.kubernetes_control_port),
             token: self.token,
             kubernetes_faults: self.kubernetes_faults.unwrap_or_default(),
+            disks: self.volumes.map(|folder| machine_disks::Options {
+                folder,
+                delay: self.volume_delay,
+                devices: Devices::Loop,
+            }),
         }
     }
 }
 
 /// The scale set of `--nodes`, and the prefix of its machines' names.
 const WORKERS: (&str, &str) = ("workers", "worker");
+
+/// How long operations on machines with devices take where nothing else says so. Azure plugs disks in while the operation runs,
+/// and some drivers look for the device once, when it has ended.
+fn plugging() -> LatencyRule {
+    LatencyRule {
+        method: "P*".to_owned(),
+        resource_type: "Microsoft.Compute/virtualMachine*".to_owned(),
+        ms: 500,
+        ..LatencyRule::default()
+    }
+}
 
 /// The maximum length of a host name: it becomes the label `kubernetes.io/hostname`.
 const MAX_HOST_NAME: usize = 63;
@@ -299,6 +328,9 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
     if let Some(control) = &cluster.kubernetes_control {
         screen.line(format_args!("control of Kubernetes   {control}/_cerulean/"));
     }
+    if let Some(disks) = &cluster.disks {
+        screen.line(format_args!("devices of machines     {}", disks.folder().join("MACHINE").display()));
+    }
     screen.line("");
     screen.line("Run the controller manager:");
     screen.line(format_args!("  SSL_CERT_FILE={} \\", files.certificate_authority.display()));
@@ -315,6 +347,9 @@ pub async fn run(screen: Screen, arguments: ClusterArguments) -> anyhow::Result<
     screen.line("");
     screen.line("Stop with Ctrl-C.");
     stop.cancelled().await;
+    if let Some(disks) = cluster.disks {
+        disks.release().await;
+    }
     Ok(())
 }
 

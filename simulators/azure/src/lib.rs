@@ -46,6 +46,7 @@ pub use azure_entra as entra;
 pub use azure_imds as imds;
 pub use azure_packets as packet;
 pub use azure_packets::view;
+pub use azure_providers::compute::DiskContents;
 pub use azure_providers::container_service as managed_clusters;
 pub use azure_providers::examples;
 pub use azure_providers::resources::{region_display_name, region_names};

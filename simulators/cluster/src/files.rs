@@ -37,6 +37,9 @@ pub enum HostError {
     /// The initial state cannot be restored.
     #[error(transparent)]
     State(#[from] kubernetes_simulator::BadSnapshot),
+    /// The disks of machines cannot be devices on this machine.
+    #[error(transparent)]
+    Disks(#[from] machine_disks::HardwareError),
     /// Kubernetes cannot be reached.
     #[error("Kubernetes: {0}")]
     Kubernetes(String),

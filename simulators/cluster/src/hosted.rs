@@ -10,6 +10,7 @@ use azure_simulator::view::Topology;
 use azure_simulator::{Azure, Options};
 use kube::Client;
 use kubernetes_simulator::{Kubernetes, Token};
+use machine_disks::MachineDisks;
 use serde_json::json;
 use stand_ins::Pace;
 use tokio::sync::watch;
@@ -19,6 +20,7 @@ use crate::client::client_of;
 use crate::files::{HostError, Reader, remove, write};
 use crate::hosted_azure::{HostedAzure, HostedAzureOptions};
 use crate::hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
+use crate::machines::running_host;
 use crate::managed_clusters;
 use crate::node_answers::NodeAnswers;
 use crate::page::ClusterPage;
@@ -46,6 +48,8 @@ pub struct HostedOptions {
     pub token: Option<Token>,
     /// Faults of the simulated Kubernetes that are in force from the start.
     pub kubernetes_faults: Vec<kubernetes_simulator::Fault>,
+    /// The disks of the machines as devices, if they are wanted.
+    pub disks: Option<machine_disks::Options>,
 }
 
 impl HostedOptions {
@@ -60,6 +64,7 @@ impl HostedOptions {
             kubernetes_control_port: 0,
             token: None,
             kubernetes_faults: Vec::new(),
+            disks: None,
         }
     }
 }
@@ -90,6 +95,8 @@ pub struct HostedCluster {
     pub proxy: String,
     /// The URL of machines' metadata alone, where it was asked for.
     pub metadata: Option<String>,
+    /// The disks of the machines as devices, if they were wanted.
+    pub disks: Option<MachineDisks>,
     /// The files.
     pub files: Files,
 }
@@ -164,16 +171,24 @@ impl HostedCluster {
             }
         };
         let client = client_of(&config_text).await?;
-        let mut answers = None;
+        let (mut answers, mut disks) = (None, None);
         let azure = HostedAzure::start_with_page(azure, stop, |azure| {
             shape.lay_out(azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
             managed_clusters::attach(azure, &config_text)?;
+            let wanted = options.disks.map(|disks| MachineDisks::start(azure, disks, running_host, stop));
+            disks = wanted.transpose()?;
             let of_nodes = spawn_stand_ins(azure, &client, pace, stop);
             answers = Some(of_nodes.clone());
             Ok(page_of(azure, of_nodes, stop.clone()))
         })
         .await?;
         let answers = answers.ok_or_else(|| HostError::LayOut("no stand-ins were started".to_owned()))?;
+
+        if let Some(disks) = &disks {
+            // Programs may look for the devices as soon as the files are there.
+            let mut changed = disks.changed();
+            let _ended = changed.wait_for(|looks| *looks > 0).await;
+        }
 
         let cluster = Self {
             kubernetes_url: hosted.as_ref().map(|hosted| hosted.url.clone()),
@@ -188,6 +203,7 @@ impl HostedCluster {
             metadata: azure.metadata,
             azure: azure.azure,
             entra: azure.entra,
+            disks,
             files,
         };
         let mut azure_json = shape.azure_json(&cluster.resource_manager, azure.client_secret.reveal());
@@ -201,6 +217,7 @@ impl HostedCluster {
             "kubernetesControl": cluster.kubernetes_control,
             "metadata": cluster.metadata.as_ref().unwrap_or(&cluster.control),
             "page": format!("{}{}", cluster.control, page::PATH),
+            "volumes": cluster.disks.as_ref().map(MachineDisks::folder),
         });
         write(&cluster.files.endpoints, &format!("{endpoints:#}\n"), Reader::Everyone)?;
         Ok(cluster)

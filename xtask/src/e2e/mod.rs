@@ -15,6 +15,7 @@ mod real_kubernetes;
 mod registry;
 mod scenario;
 mod service_account;
+mod volumes;
 
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,8 @@ enum Other {
     Install(install::Arguments),
     /// Real kubelets on simulated machines: nodes, a Service, and an image from the simulated registry.
     Kubelets(kubelets::Arguments),
+    /// A driver for disks, ours or the established one, answers csi-sanity on a simulated machine with loop devices.
+    Volumes(volumes::Arguments),
 }
 
 /// Runs the scenario.
@@ -64,6 +67,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(Other::Capz(arguments)) => return capz::run(arguments),
         Some(Other::Install(arguments)) => return install::run(arguments),
         Some(Other::Kubelets(arguments)) => return kubelets::run(arguments),
+        Some(Other::Volumes(arguments)) => return volumes::run(arguments),
         None => {}
     }
     if let Some(directory) = arguments.inside_namespace.as_deref() {

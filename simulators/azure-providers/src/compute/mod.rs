@@ -13,6 +13,7 @@ mod virtual_machine;
 
 use azure_engine::provider::Provider;
 
+pub use self::disk::contents::DiskContents;
 pub use self::machine::power;
 use self::platform::actor;
 pub use self::platform::scheduled_events;

@@ -4,7 +4,7 @@ use azure_types::ResourceId;
 use serde_json::Value;
 
 use crate::compute::disk::sku::take_kind;
-use crate::compute::disk::{access, background_copy, copy_source, members, protection};
+use crate::compute::disk::{access, background_copy, contents, copy_source, members, protection};
 use crate::compute::disk::{check_growth, disk_protocol, present_usual};
 use crate::compute::tables::type_names::SNAPSHOT_TYPE;
 use azure_engine::document::{Object, at, flag, text};
@@ -54,6 +54,7 @@ impl Writing for Snapshots {
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         if old.is_none() {
             background_copy::remember(azure, id);
+            contents::copy(azure, id);
         }
     }
 }

@@ -9,7 +9,9 @@ use k8s::Node;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use simulated_cluster::{HostError, HostedAzure, HostedAzureOptions, HostedCluster, HostedOptions, Shape};
+use simulated_cluster::{
+    HostError, HostedAzure, HostedAzureOptions, HostedCluster, HostedOptions, Shape, machine_disks,
+};
 use stand_ins::Pace;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +48,27 @@ async fn until(what: &str, condition: impl AsyncFn() -> bool) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("timed out waiting until {what}");
+}
+
+/// Programs wait for the files, and look for their devices at once.
+#[tokio::test]
+async fn machines_have_their_disks_before_the_files_are_written() {
+    let (directory, disks) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (folder, delay) = (disks.path().to_owned(), Duration::ZERO);
+    let options = HostedOptions {
+        disks: Some(machine_disks::Options { folder, delay, devices: machine_disks::Devices::Files }),
+        ..options(directory.path())
+    };
+    let stop = CancellationToken::new();
+    let cluster = HostedCluster::start(options, &stop).await.unwrap();
+    let endpoints = std::fs::read_to_string(&cluster.files.endpoints).unwrap();
+    let endpoints: Value = serde_json::from_str(&endpoints).unwrap();
+    let folder = std::path::Path::new(endpoints["volumes"].as_str().unwrap());
+    for machine in ["worker000000", "worker000001", "worker000002"] {
+        assert!(folder.join(machine).join("dev/disk/azure/root").exists(), "{machine}");
+    }
+    cluster.disks.unwrap().release().await;
+    assert!(!folder.join("worker000000").exists());
 }
 
 #[tokio::test]

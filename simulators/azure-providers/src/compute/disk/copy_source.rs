@@ -2,6 +2,7 @@
 
 use azure_types::ResourceId;
 
+use crate::compute::disk::contents::unique_id;
 use crate::compute::tables::codes::NOT_FOUND;
 use crate::compute::tables::type_names::{DISK_TYPE, SNAPSHOT_TYPE};
 use crate::compute::tables::words::missing;
@@ -54,7 +55,7 @@ pub(crate) fn find<'a>(azure: &'a AzureState, noun: &str, body: &mut Value) -> R
             fill_at(body, &format!("properties/{member}"), value.clone());
         }
     }
-    let unique = azure.seed.guid("disk", source.id.as_str(), source.incarnation);
+    let unique = unique_id(azure, source);
     body["properties"]["creationData"]["sourceResourceId"] = source.id.as_str().into();
     body["properties"]["creationData"]["sourceUniqueId"] = unique.into();
     Ok(Some(source))

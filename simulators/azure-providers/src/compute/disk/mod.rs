@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod background_copy;
+pub(crate) mod contents;
 pub(crate) mod copy_source;
 pub(crate) mod creation;
 pub(crate) mod members;
@@ -95,6 +96,9 @@ impl Writing for Disks {
 
     fn after_write(&self, azure: &mut AzureState, id: &ResourceId, old: Option<&Value>) {
         background_copy::begin(azure, id, old);
+        if old.is_none() {
+            contents::copy(azure, id);
+        }
     }
 
     fn before_delete(&self, azure: &AzureState, record: &Record) -> Result<()> {
@@ -201,7 +205,7 @@ pub(crate) fn present_usual(azure: &AzureState, record: &Record, document: &mut 
     fill_at(properties, "networkAccessPolicy", "AllowAll");
     fill_at(properties, "publicNetworkAccess", "Enabled");
     let gib = number(properties, "diskSizeGB").unwrap_or_default();
-    let unique = azure.seed.guid("disk", record.id.as_str(), record.incarnation);
+    let unique = contents::unique_id(azure, record);
     properties["diskSizeBytes"] = gib.saturating_mul(GIB).into();
     properties["uniqueId"] = unique.into();
     properties["diskState"] = state.into();
