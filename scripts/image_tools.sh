@@ -2,6 +2,7 @@
 # Installs what `cargo xtask images` needs, from Debian and from rustup. As root.
 #
 #   image_tools.sh amd64|arm64|windows   compilers and the compiler's target for one platform
+#   image_tools.sh node-tools            apt's lists for both architectures: the image of the disk driver has packages of Debian
 #   image_tools.sh check                 what `cargo xtask images check` runs
 #   image_tools.sh monitoring            what `cargo xtask monitoring check` and the installation story run
 set -euo pipefail
@@ -11,7 +12,7 @@ packages() {
   apt-get update -qq
   apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
-for what in "${@:?amd64, arm64, windows, check or monitoring}"; do
+for what in "${@:?amd64, arm64, windows, node-tools, check or monitoring}"; do
   case $what in
   amd64)
     packages musl-tools
@@ -33,8 +34,13 @@ for what in "${@:?amd64, arm64, windows, check or monitoring}"; do
   monitoring)
     packages prometheus
     ;;
+  node-tools)
+    dpkg --add-architecture amd64
+    dpkg --add-architecture arm64
+    apt-get update -qq
+    ;;
   *)
-    echo "image_tools.sh: unknown: $what: give amd64, arm64, windows, check or monitoring" >&2
+    echo "image_tools.sh: unknown: $what: give amd64, arm64, windows, node-tools, check or monitoring" >&2
     exit 2
     ;;
   esac

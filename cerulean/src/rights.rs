@@ -10,7 +10,7 @@ use k8s::{Node, Service};
 use kube::Api;
 use kube::api::ListParams;
 use rights::Feature;
-use rights::need::{ObjectName, Report, Run, Subject, needs};
+use rights::need::{ObjectName, Report, Run, Subject, disk_needs, needs};
 use serde::de::DeserializeOwned;
 
 use crate::kubernetes::ClusterArguments;
@@ -26,6 +26,9 @@ use crate::screen::Screen;
                   --context. kubectl get nodes,services -A -o yaml prints what -f takes instead."
 )]
 pub struct Arguments {
+    /// The program.
+    #[arg(long, value_name = "PROGRAM", default_value = "azure-cloud-controller-manager")]
+    program: Whose,
     /// The cloud configuration (azure.json); otherwise the one that the controller manager's flags name.
     #[arg(long, value_name = "FILE")]
     cloud_config: Option<String>,
@@ -45,6 +48,14 @@ pub struct Arguments {
     /// The controller manager's command line.
     #[arg(last = true, value_name = "FLAGS")]
     flags: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Whose {
+    /// The controller manager.
+    AzureCloudControllerManager,
+    /// The driver for disks; -f takes its StorageClasses, VolumeSnapshotClasses and PersistentVolumes.
+    AzurediskCsiDriver,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -93,7 +104,10 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
     let more: Vec<Feature> = more.collect();
     let run = run_of(&line)?;
     let subject = Subject { cluster: &cluster, run: &run, services: &services, nodes: &nodes, more: &more };
-    let needs = needs(&subject);
+    let needs = match arguments.program {
+        Whose::AzureCloudControllerManager => needs(&subject),
+        Whose::AzurediskCsiDriver => disk_needs(&subject, &of_volumes(&manifests)),
+    };
     let report = Report(&needs);
     match arguments.output {
         Output::Text => {
@@ -163,6 +177,13 @@ fn of_kind<K: DeserializeOwned>(manifests: &[Manifest], kind: &str) -> anyhow::R
             .with_context(|| format!("{}: {kind} {}", manifest.source, manifest.text("/metadata/name")))
     };
     manifests.iter().filter(is_it).map(read).collect()
+}
+
+/// The objects that say where disks and snapshots are.
+fn of_volumes(manifests: &[Manifest]) -> Vec<serde_json::Value> {
+    let kinds = ["StorageClass", "VolumeSnapshotClass", "PersistentVolume"];
+    let is_it = |manifest: &&Manifest| kinds.contains(&manifest.kind());
+    manifests.iter().filter(is_it).map(|manifest| manifest.object.clone()).collect()
 }
 
 async fn list(arguments: &ClusterArguments) -> anyhow::Result<(Vec<Service>, Vec<Node>)> {

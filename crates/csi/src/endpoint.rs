@@ -68,7 +68,7 @@ impl fmt::Display for Endpoint {
 mod tests {
     use super::*;
 
-    /// Section 2.1 of the specification of the drivers.
+    /// CSI-063. Section 2.1 of the specification of the drivers.
     #[test]
     fn endpoints_are_read_as_the_established_drivers_read_them() {
         for (text, written) in [

@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// Section 2.4 of the specification of the drivers.
+    /// CSI-060. Section 2.4 of the specification of the drivers.
     #[test]
     fn a_second_holder_is_refused_in_the_established_words() {
         let locks = Locks::default();

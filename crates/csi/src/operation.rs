@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    /// Section 2.6 of the specification of the drivers.
+    /// CSI-062. Section 2.6 of the specification of the drivers.
     #[test]
     fn operations_have_the_established_names() {
         let names = |driver| Operation::all(driver).map(Operation::label).collect::<Vec<_>>().join(" ");

@@ -86,7 +86,7 @@ fn encoded(number: u32, value: &impl Message) -> Vec<u8> {
     bytes
 }
 
-/// Section 2.1 of the specification of the drivers: what is logged has no secrets.
+/// CSI-061. Section 2.1 of the specification of the drivers: what is logged has no secrets.
 #[test]
 fn no_secret_field_of_the_definition_is_printed() {
     let mut secret_fields = 0;
@@ -108,7 +108,7 @@ fn no_secret_field_of_the_definition_is_printed() {
     assert_eq!(secret_fields, stated);
 }
 
-/// Kubelets put tokens of service accounts into the context of a volume.
+/// CSI-061. Kubelets put tokens of service accounts into the context of a volume.
 #[test]
 fn of_maps_beside_secrets_the_keys_are_printed() {
     let request = v1::NodePublishVolumeRequest {
@@ -121,7 +121,7 @@ fn of_maps_beside_secrets_the_keys_are_printed() {
     assert!(!text.contains("hunter2"), "{text}");
 }
 
-/// The definition says in words that they may be sensitive.
+/// CSI-061. The definition says in words that they may be sensitive.
 #[test]
 fn mount_flags_are_not_printed() {
     let volume = v1::volume_capability::MountVolume {

@@ -11,20 +11,46 @@ pub enum Program {
     CredentialProvider,
     /// `capz-controller-manager`; its rights in Kubernetes are in `deploy/capz/parts`.
     ClusterManager,
+    /// `azurediskplugin` as controller, with its side-cars, which share its service account.
+    DiskController,
+    /// `azurediskplugin` on each node.
+    DiskNode,
+    /// The snapshot controller, which the disk driver's chart installs on request.
+    SnapshotController,
 }
 
 impl Program {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::ControllerManager, Self::NodeManager, Self::CredentialProvider, Self::ClusterManager];
+    pub const ALL: [Self; 7] = [
+        Self::ControllerManager,
+        Self::NodeManager,
+        Self::CredentialProvider,
+        Self::ClusterManager,
+        Self::DiskController,
+        Self::DiskNode,
+        Self::SnapshotController,
+    ];
 
-    /// The name in file names, in names of roles and of service accounts.
+    /// The name in file names and in names of roles.
     pub fn name(self) -> &'static str {
         match self {
             Self::ControllerManager => "cloud-controller-manager",
             Self::NodeManager => "cloud-node-manager",
             Self::CredentialProvider => "acr-credential-provider",
             Self::ClusterManager => "capz-controller-manager",
+            Self::DiskController => "csi-azuredisk-controller",
+            Self::DiskNode => "csi-azuredisk-node",
+            Self::SnapshotController => "csi-snapshot-controller",
+        }
+    }
+
+    /// The name of its service account in kube-system.
+    pub fn account(self) -> &'static str {
+        match self {
+            Self::DiskController => "csi-azuredisk-controller-sa",
+            Self::DiskNode => "csi-azuredisk-node-sa",
+            Self::SnapshotController => "csi-snapshot-controller-sa",
+            other => other.name(),
         }
     }
 }
@@ -70,7 +96,7 @@ pub enum Feature {
     PodRangesByTags,
     /// Metrics for callers that the cluster authorizes.
     Metrics,
-    /// The node manager initialises its node.
+    /// The agent of a node works for its node: the node manager, or the disk driver there.
     NodeAgent,
     /// The node manager announces scheduled events.
     ScheduledEvents,
@@ -96,11 +122,31 @@ pub enum Feature {
     RawResources,
     /// Role assignments among the raw resources.
     RawRoleAssignments,
+    /// Volumes on disks, with their snapshots.
+    Volumes,
+    /// Disks with the customer's keys.
+    DiskEncryptionSets,
+    /// Disks with private endpoints.
+    DiskAccesses,
+    /// The side-car that makes and deletes volumes.
+    Provisioner,
+    /// The side-car that attaches and detaches them.
+    Attacher,
+    /// The side-car that grows and modifies them.
+    Resizer,
+    /// The side-car that makes and deletes snapshots.
+    Snapshotter,
+    /// The elections of side-cars and of the snapshot controller.
+    SideCarElections,
+    /// The taint of nodes whose driver is not registered yet.
+    NotReadyTaint,
+    /// The objects of snapshots.
+    Snapshots,
 }
 
 impl Feature {
     /// All of them, in the order of pages and reports.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 42] = [
         Self::Base,
         Self::Election,
         Self::ConfigurationSecret,
@@ -133,6 +179,16 @@ impl Feature {
         Self::ResourceHealth,
         Self::RawResources,
         Self::RawRoleAssignments,
+        Self::Volumes,
+        Self::DiskEncryptionSets,
+        Self::DiskAccesses,
+        Self::Provisioner,
+        Self::Attacher,
+        Self::Resizer,
+        Self::Snapshotter,
+        Self::SideCarElections,
+        Self::NotReadyTaint,
+        Self::Snapshots,
     ];
 
     /// The name in file names and on command lines.
@@ -204,6 +260,19 @@ impl Feature {
                 "spec.resources of AzureASOManaged* with more than groups, clusters, pools and networks",
             ),
             Self::RawRoleAssignments => ("raw-role-assignments", "RoleAssignments in spec.resources"),
+            Self::Volumes => ("volumes", "always"),
+            Self::DiskEncryptionSets => (
+                "disk-encryption-sets",
+                "diskEncryptionSetID of a StorageClass, or machines whose disks have one",
+            ),
+            Self::DiskAccesses => ("disk-accesses", "diskAccessID of a StorageClass"),
+            Self::Provisioner => ("external-provisioner", "the side-car external-provisioner"),
+            Self::Attacher => ("external-attacher", "the side-car external-attacher"),
+            Self::Resizer => ("external-resizer", "the side-car external-resizer"),
+            Self::Snapshotter => ("external-snapshotter", "the side-car external-snapshotter"),
+            Self::SideCarElections => ("elections", "--leader-election"),
+            Self::NotReadyTaint => ("not-ready-taint", "--remove-not-ready-taint, a default"),
+            Self::Snapshots => ("snapshots", "always"),
         }
     }
 }

@@ -30,16 +30,19 @@ const END: &str = "<!-- end -->";
 
 fn table(name: &str) -> Option<Vec<String>> {
     match name {
-        "calls" => Some(grants(|grant| !grant.is_join)),
-        "joins" => Some(grants(|grant| grant.is_join)),
+        "calls" => Some(grants(Program::ControllerManager, |grant| !grant.is_join)),
+        "joins" => Some(grants(Program::ControllerManager, |grant| grant.is_join)),
         "kubernetes" => Some(rules(Program::ControllerManager)),
+        "disk controller calls" => Some(grants(Program::DiskController, |_| true)),
+        "disk controller kubernetes" => Some(rules(Program::DiskController)),
+        "disk node kubernetes" => Some(rules(Program::DiskNode)),
+        "snapshot controller kubernetes" => Some(rules(Program::SnapshotController)),
         _ => None,
     }
 }
 
-fn grants(is_in: impl Fn(&Grant) -> bool) -> Vec<String> {
-    let of_program =
-        GRANTS.iter().filter(|grant| grant.program == Program::ControllerManager && is_in(grant));
+fn grants(program: Program, is_in: impl Fn(&Grant) -> bool) -> Vec<String> {
+    let of_program = GRANTS.iter().filter(|grant| grant.program == program && is_in(grant));
     let mut rows = vec!["| action | where | feature | for |".to_owned(), "|---|---|---|---|".to_owned()];
     rows.extend(of_program.map(|grant| {
         let features: Vec<&str> =

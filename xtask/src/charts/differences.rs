@@ -1,4 +1,4 @@
-//! The tables of differences between our chart and the established one, made from the facts about both.
+//! The tables of differences between our charts and the established ones, made from the facts about both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,27 +8,67 @@ use serde_json::Value;
 use super::established::{Established, order};
 use super::values::{Chart, shown};
 
-/// Objects of the established chart that ours does not make: kind, name and the reason.
-pub const LEFT_OUT: [(&str, &str, &str); 1] = [(
-    "RoleBinding",
-    "system:cloud-controller-manager:extension-apiserver-authentication-reader",
-    "callers of `/metrics` are known by their tokens, so no certificate authorities are read",
-)];
+/// A chart of ours that takes the values of an established one.
+#[derive(Debug)]
+pub struct Counterpart {
+    /// Its folder, which has the established chart's name.
+    pub chart: &'static str,
+    /// The page with the differences.
+    pub page: &'static str,
+    /// Objects of the established chart that ours does not make: kind, name and the reason.
+    pub left_out: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// All of them.
+pub const COUNTERPARTS: [Counterpart; 2] = [
+    Counterpart {
+        chart: "cloud-provider-azure",
+        page: "docs/compatibility.md",
+        left_out: &[(
+            "RoleBinding",
+            "system:cloud-controller-manager:extension-apiserver-authentication-reader",
+            "callers of `/metrics` are known by their tokens, so no certificate authorities are read",
+        )],
+    },
+    Counterpart {
+        chart: "azuredisk-csi-driver",
+        page: "docs/volumes/switching.md",
+        left_out: &[
+            (
+                "ClusterRole",
+                "csi-azuredisk-controller-secret-role",
+                "a Role for the one Secret with azure.json, in its namespace, takes its place",
+            ),
+            ("ClusterRoleBinding", "csi-azuredisk-controller-secret-binding", "the same"),
+            (
+                "ClusterRole",
+                "csi-snapshot-controller-leaderelection-role",
+                "a Role for the one Lease, in the release's namespace, takes its place",
+            ),
+            ("ClusterRoleBinding", "csi-snapshot-controller-leaderelection-binding", "the same"),
+        ],
+    },
+];
 
 /// Markdown: defaults that differ, values without effect, objects that are left out.
-pub fn tables(established: &[Established], chart: &Chart) -> String {
+pub fn tables(
+    established: &[Established],
+    chart: &Chart,
+    left_out: &[(&'static str, &'static str, &'static str)],
+) -> String {
     let every: BTreeSet<Vec<u64>> =
         established.iter().flat_map(|one| &one.versions).map(|version| order(version)).collect();
     let every: Vec<Vec<u64>> = every.into_iter().collect();
     let keys = chart.keys();
     let mut text =
         String::from("| value | default of the established chart | default here |\n|---|---|---|\n");
-    for (key, ours) in &keys {
+    // A tag differs in each version: the facts have none.
+    for (key, ours) in keys.iter().filter(|(key, _)| !key.ends_with(".tag")) {
         let mut theirs: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for one in established {
             if let Some(value) = one.values.get(key).filter(|value| Some(*value) != ours.default.as_ref()) {
                 let versions = one.versions.iter().map(String::as_str);
-                theirs.entry(shown(Some(value))).or_default().extend(versions);
+                theirs.entry(short(value)).or_default().extend(versions);
             }
         }
         let all: Vec<String> =
@@ -51,14 +91,24 @@ pub fn tables(established: &[Established], chart: &Chart) -> String {
         }
     }
     text += "\n| object that is not made | why |\n|---|---|\n";
-    for (kind, name, why) in LEFT_OUT {
+    for (kind, name, why) in left_out {
         let _infallible = writeln!(text, "| {kind} `{name}` | {why} |");
     }
     text
 }
 
 fn default(value: Option<&Value>) -> String {
-    value.map_or_else(|| "none".to_owned(), |value| shown(Some(value)))
+    value.map_or_else(|| "none".to_owned(), short)
+}
+
+/// A value, unless it is too long for a cell.
+fn short(value: &Value) -> String {
+    let text = shown(Some(value));
+    if text.starts_with('`') {
+        text
+    } else {
+        format!("a longer {}", if value.is_array() { "list" } else { "map" })
+    }
 }
 
 /// Versions as ranges of all that there are.

@@ -1,4 +1,4 @@
-//! Facts about the released versions of the established chart, which `scripts/established_charts.py` wrote down.
+//! Facts about the released versions of established charts, which `scripts/established_charts.py` wrote down.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ pub struct Established {
     pub objects: Vec<Value>,
 }
 
-/// All of them.
+/// All of a chart.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn all() -> anyhow::Result<Vec<Established>> {
-    let folder = root().join("tests/corpus/charts/established");
+pub fn all(chart: &str) -> anyhow::Result<Vec<Established>> {
+    let folder = root().join("tests/corpus/charts/established").join(chart);
     let entries = std::fs::read_dir(&folder).with_context(|| format!("{}", folder.display()))?;
     let mut found = Vec::new();
     for entry in entries {

@@ -10,6 +10,8 @@ use serde_json::Value;
 use crate::print;
 use crate::program::root;
 
+/// The API server whose fields charts may use, where they ask; helm's own default is an old one.
+const KUBERNETES: &str = "v1.36.0";
 /// The exit code of the script on a machine that cannot have helm.
 const CANNOT_BE_HAD: i32 = 3;
 
@@ -41,9 +43,18 @@ impl Helm {
     /// # Errors
     /// helm refuses the values or the chart.
     pub fn template(&self, chart: &Path, values: &Value) -> anyhow::Result<String> {
+        self.template_for(KUBERNETES, chart, values)
+    }
+
+    /// The same for an API server of a version.
+    ///
+    /// # Errors
+    /// helm refuses the values or the chart.
+    pub fn template_for(&self, kubernetes: &str, chart: &Path, values: &Value) -> anyhow::Result<String> {
         let name = chart.file_name().and_then(|name| name.to_str()).unwrap_or("release");
         let mut helm = Command::new(&self.0);
         helm.args(["template", name]).arg(chart).args(["--namespace", "kube-system", "--values", "-"]);
+        helm.args(["--kube-version", kubernetes]);
         run(helm, &values.to_string())
     }
 

@@ -17,13 +17,16 @@ use serde_json::{Value, json};
 
 use crate::print;
 use crate::program::root;
+use differences::{COUNTERPARTS, Counterpart};
 use helm::Helm;
 use values::{Chart, shown};
 
-/// The chart that takes the established chart's values.
+/// The chart of the controller manager and of the node manager.
 const CLOUD_PROVIDER: &str = "cloud-provider-azure";
-/// All charts, by their folders. The manifest of the second one is that of clusterctl, in `deploy/capz`.
-const CHARTS: [&str; 2] = [CLOUD_PROVIDER, "capz-controller-manager"];
+/// The chart of the driver for disks.
+const DISK_DRIVER: &str = "azuredisk-csi-driver";
+/// All charts, by their folders. The manifest of the last one is that of clusterctl, in `deploy/capz`.
+const CHARTS: [&str; 3] = [CLOUD_PROVIDER, DISK_DRIVER, "capz-controller-manager"];
 
 /// What to print.
 #[derive(Debug, clap::Args)]
@@ -33,31 +36,38 @@ pub struct Arguments {
     check: bool,
 }
 
-/// A manifest for `kubectl apply`: its file, and the values of the chart that it comes from.
+/// A manifest for `kubectl apply`: its file, and the chart and the values that it comes from.
 struct Manifest {
     file: &'static str,
+    chart: &'static str,
     values: fn() -> Value,
 }
 
-/// The manifests of the cloud provider's chart, each with one thing.
-const MANIFESTS: [Manifest; 4] = [
-    Manifest { file: "cloud-provider-azure.yaml", values: || json!({}) },
+/// The manifests, each with one thing.
+const MANIFESTS: [Manifest; 5] = [
+    Manifest { file: "cloud-provider-azure.yaml", chart: CLOUD_PROVIDER, values: || json!({}) },
     Manifest {
         file: "cloud-node-manager.yaml",
+        chart: CLOUD_PROVIDER,
         values: || json!({"cloudControllerManager": {"enabled": false}}),
     },
-    Manifest { file: "health-probe-proxy.yaml", values: || alone("healthProbeProxy") },
-    Manifest { file: "acr-credential-provider.yaml", values: || alone("credentialProvider") },
+    Manifest { file: "health-probe-proxy.yaml", chart: CLOUD_PROVIDER, values: || alone("healthProbeProxy") },
+    Manifest {
+        file: "acr-credential-provider.yaml",
+        chart: CLOUD_PROVIDER,
+        values: || alone("credentialProvider"),
+    },
+    Manifest { file: "azuredisk-csi-driver.yaml", chart: DISK_DRIVER, values: || json!({}) },
 ];
 
-/// Values that leave one part of the chart.
+/// Values that leave one part of the cloud provider's chart.
 fn alone(part: &str) -> Value {
     json!({
         "cloudControllerManager": {"enabled": false}, "cloudNodeManager": {"enabled": false}, part: {"enabled": true},
     })
 }
 
-/// Writes the tables into the charts' pages and `docs/compatibility.md`, and the manifests to `deploy/manifests`.
+/// Writes the tables into the charts' pages and those of differences, and the manifests to `deploy/manifests`.
 ///
 /// # Errors
 /// A chart or a page cannot be read, or a file cannot be written; with `--check`, a file differs. In CI, helm cannot be
@@ -94,8 +104,10 @@ fn pages() -> anyhow::Result<Vec<(PathBuf, String)>> {
         let folder = folder(chart);
         pages.push(page(folder.join("README.md"), "values", &table(&Chart::read(&folder)?))?);
     }
-    let differences = differences::tables(&established::all()?, &Chart::read(&folder(CLOUD_PROVIDER))?);
-    pages.push(page(root().join("docs/compatibility.md"), "differences", &differences)?);
+    for Counterpart { chart, page: path, left_out } in COUNTERPARTS {
+        let tables = differences::tables(&established::all(chart)?, &Chart::read(&folder(chart))?, left_out);
+        pages.push(page(root().join(path), "differences", &tables)?);
+    }
     Ok(pages)
 }
 
@@ -122,10 +134,9 @@ fn table(chart: &Chart) -> String {
 
 /// The manifests, as they should be.
 fn manifests(helm: &Helm) -> anyhow::Result<Vec<(PathBuf, String)>> {
-    let chart = folder(CLOUD_PROVIDER);
     let manifest = |manifest: &Manifest| {
-        let text = helm.template(&chart, &(manifest.values)()).context(manifest.file)?;
-        let head = format!("# Printed by cargo xtask charts from deploy/charts/{CLOUD_PROVIDER}.\n");
+        let text = helm.template(&folder(manifest.chart), &(manifest.values)()).context(manifest.file)?;
+        let head = format!("# Printed by cargo xtask charts from deploy/charts/{}.\n", manifest.chart);
         Ok((manifests_folder().join(manifest.file), format!("{head}{}\n", text.trim_end())))
     };
     MANIFESTS.iter().map(manifest).collect()

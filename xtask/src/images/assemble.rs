@@ -4,7 +4,7 @@
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::base::{self, USER};
+use super::base;
 use super::catalogue::Image;
 use super::layer::{self, File, Files};
 use super::layout::{Descriptor, Entry, INDEX, Index, Layout, Place};
@@ -26,6 +26,8 @@ pub struct Program {
     pub platform: &'static Platform,
     /// The file.
     pub bytes: Vec<u8>,
+    /// The programs of others beside it.
+    pub tools: Files,
     /// Its bill of materials.
     pub bill: Value,
 }
@@ -64,8 +66,8 @@ pub fn assemble(
 ) -> anyhow::Result<Assembled> {
     let mut layout = Layout::default();
     let (mut manifests, mut bills, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
-    for Program { platform, bytes, bill } in programs {
-        let layers = layers(image, platform, bytes)?;
+    for Program { platform, bytes, tools, bill } in programs {
+        let layers = layers(image, platform, bytes, tools)?;
         let mut size = Size { platform: platform.name, compressed: 0, unpacked: 0 };
         let (mut described, mut sums) = (Vec::new(), Vec::new());
         for (files, seconds) in layers {
@@ -106,14 +108,24 @@ pub fn assemble(
 }
 
 /// The layers, from below, each with the date of its files if that is not the release's.
-fn layers(image: &Image, platform: &Platform, program: Vec<u8>) -> anyhow::Result<Vec<(Files, Option<u64>)>> {
+fn layers(
+    image: &Image,
+    platform: &Platform,
+    program: Vec<u8>,
+    tools: Files,
+) -> anyhow::Result<Vec<(Files, Option<u64>)>> {
     if platform.os == "windows" {
         let name = image.path.rsplit('/').next().context("the program's path has no name")?;
         let path = format!("Files/{name}{}", platform.suffix);
         return Ok(vec![(Files::from([(path, File::program(program))]), None)]);
     }
     let path = image.path.trim_start_matches('/').to_owned();
-    Ok(vec![(base::files(), Some(0)), (Files::from([(path, File::program(program))]), None)])
+    let mut layers = vec![(base::files(), Some(0))];
+    if !tools.is_empty() {
+        layers.push((tools, Some(0)));
+    }
+    layers.push((Files::from([(path, File::program(program))]), None));
+    Ok(layers)
 }
 
 /// What `docker inspect` and registries show.
@@ -147,7 +159,7 @@ fn configuration(
         "architecture": platform.architecture,
         "os": platform.os,
         "config": {
-            "User": USER,
+            "User": image.user,
             "Env": [PATH],
             "Entrypoint": [image.path],
             "WorkingDir": "/",
@@ -204,10 +216,18 @@ mod tests {
         }
     }
 
+    fn tools() -> Files {
+        Files::from([
+            ("sbin".to_owned(), File::link("usr/sbin")),
+            ("usr/sbin/fsck".to_owned(), File::program("fsck")),
+        ])
+    }
+
     fn assembled(image: &Image) -> Assembled {
         let program = |platform: &'static Platform| Program {
             platform,
             bytes: format!("a program for {}", platform.name).into_bytes(),
+            tools: if image.has_tools { tools() } else { Files::new() },
             bill: json!({"bomFormat": "CycloneDX", "name": platform.name}),
         };
         let programs = image.platforms.iter().copied().map(program).collect();
@@ -315,6 +335,19 @@ mod tests {
     }
 
     #[test]
+    fn the_image_of_the_disk_driver_has_a_layer_of_tools_and_runs_as_root() {
+        let image = IMAGES.iter().find(|image| image.has_tools).unwrap();
+        let made = assembled(image);
+        let top: Value = serde_json::from_slice(&made.files["index.json"].bytes).unwrap();
+        let index = document(&made.files, &top["manifests"][0]["digest"]);
+        let manifest = document(&made.files, &index["manifests"][0]["digest"]);
+        assert_eq!(manifest["layers"].as_array().unwrap().len(), 3);
+        let config = document(&made.files, &manifest["config"]["digest"]);
+        assert_eq!(config["config"]["User"], "0:0");
+        assert_eq!(config["config"]["Entrypoint"], json!(["/azurediskplugin"]));
+    }
+
+    #[test]
     fn an_image_runs_without_root_and_has_the_established_path() {
         let made = assembled(&IMAGES[0]);
         let top: Value = serde_json::from_slice(&made.files["index.json"].bytes).unwrap();
@@ -335,5 +368,28 @@ mod tests {
             document(&made.files, &index["manifests"][0]["digest"])["layers"][0].clone()
         };
         assert!(IMAGES.iter().all(|image| lowest(image) == manifest["layers"][0]));
+    }
+
+    /// An image of the listed packages with a script in the program's place, for `cargo xtask images check FOLDER`. Equal lists give
+    /// equal bytes. The folder is that of the variable `CERULEAN_IMAGES`.
+    #[test]
+    #[ignore = "downloads packages of Debian"]
+    fn the_listed_packages_make_an_image() {
+        let image = IMAGES.iter().find(|image| image.has_tools).unwrap();
+        let program = |platform: &'static Platform| Program {
+            platform,
+            bytes: b"#!/bin/sh\necho v0.1.0 894fce43dc47\n".to_vec(),
+            tools: super::super::tools::files(&super::super::tools::packages(platform).unwrap()).unwrap(),
+            bill: json!({}),
+        };
+        let made = || {
+            let programs = image.platforms.iter().copied().map(program).collect();
+            assemble(image, programs, &provenance(), "localhost").unwrap()
+        };
+        let first = made();
+        assert_eq!(first.digest, made().digest);
+        let Some(folder) = std::env::var_os("CERULEAN_IMAGES").map(std::path::PathBuf::from) else { return };
+        layout::write_folder(&first.files, &folder.join(image.name)).unwrap();
+        layout::write_archive(&first.files, &folder.join(format!("{}.tar", image.name))).unwrap();
     }
 }

@@ -8,6 +8,8 @@ use super::layer::{File, Files};
 
 /// The user that programs run as, in numbers, because a kubelet compares these with `runAsNonRoot`.
 pub const USER: &str = "65532:65532";
+/// The user of programs that mount.
+pub const ROOT: &str = "0:0";
 
 /// Where programs look for certificate authorities.
 const AUTHORITIES: &str = "etc/ssl/certs/ca-certificates.crt";

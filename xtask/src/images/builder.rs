@@ -8,8 +8,9 @@ use anyhow::{Context as _, bail};
 
 use super::assemble::Program;
 use super::catalogue::Image;
+use super::layer::Files;
 use super::platform::{self, Folders, Platform};
-use super::{layout, sbom};
+use super::{layout, sbom, tools};
 use crate::program::{output, own_cargo, root};
 use crate::provenance::Provenance;
 
@@ -89,8 +90,10 @@ impl<'a> Builder<'a> {
             program: layout::sha256(&bytes),
             compiler: self.compiler.clone(),
         };
-        let bill = sbom::bill(&subject, &sbom::crates(&tree, image.package)?, &self.checksums);
-        Ok((Program { platform, bytes, bill }, file))
+        let packages = if image.has_tools { tools::packages(platform)? } else { Vec::new() };
+        let tools = if packages.is_empty() { Files::new() } else { tools::files(&packages)? };
+        let bill = sbom::bill(&subject, &sbom::crates(&tree, image.package)?, &self.checksums, &packages);
+        Ok((Program { platform, bytes, tools, bill }, file))
     }
 
     /// Cargo, without flags of this process that would change what it builds. It finds commit and date itself

@@ -1,5 +1,6 @@
 //! The images: a row for each, with the path that its established counterpart has, so that manifests keep their commands.
 
+use super::base::{ROOT, USER};
 use super::platform::{AMD64, ARM64, Platform, WINDOWS};
 
 /// Programs that are built with the features that any of them asks for, so that they share what is compiled. Within these groups
@@ -37,6 +38,10 @@ pub struct Image {
     pub binary: &'static str,
     /// The program's path on Linux, which is also the entrypoint.
     pub path: &'static str,
+    /// The user that it runs as.
+    pub user: &'static str,
+    /// Whether it has the programs that make, check and grow file systems.
+    pub has_tools: bool,
     /// What it is for, in one sentence.
     pub description: &'static str,
     /// Where it runs.
@@ -46,13 +51,15 @@ pub struct Image {
 const ON_LINUX: &[&Platform] = &[&AMD64, &ARM64];
 
 /// All images.
-pub const IMAGES: [Image; 5] = [
+pub const IMAGES: [Image; 6] = [
     Image {
         name: "azure-cloud-controller-manager",
         group: Group::Controllers,
         package: "cloud-controller-manager",
         binary: "azure-cloud-controller-manager",
         path: "/usr/local/bin/cloud-controller-manager",
+        user: USER,
+        has_tools: false,
         description: "Load balancers, nodes and routes of a Kubernetes cluster on Azure",
         platforms: ON_LINUX,
     },
@@ -62,6 +69,8 @@ pub const IMAGES: [Image; 5] = [
         package: "cloud-node-manager",
         binary: "azure-cloud-node-manager",
         path: "/usr/local/bin/cloud-node-manager",
+        user: USER,
+        has_tools: false,
         description: "Initializes the Kubernetes node that it runs on with the data of its machine on Azure",
         platforms: &[&AMD64, &ARM64, &WINDOWS],
     },
@@ -71,6 +80,8 @@ pub const IMAGES: [Image; 5] = [
         package: "acr-credential-provider",
         binary: "acr-credential-provider",
         path: "/usr/local/bin/acr-credential-provider",
+        user: USER,
+        has_tools: false,
         description: "The kubelet's plugin for credentials of Azure container registries",
         platforms: ON_LINUX,
     },
@@ -80,6 +91,8 @@ pub const IMAGES: [Image; 5] = [
         package: "health-probe-proxy",
         binary: "health-probe-proxy",
         path: "/usr/local/bin/health-probe-proxy",
+        user: USER,
+        has_tools: false,
         description: "Forwards health probes of Azure's load balancers to kube-proxy without the PROXY protocol",
         platforms: ON_LINUX,
     },
@@ -89,7 +102,21 @@ pub const IMAGES: [Image; 5] = [
         package: "capz-controller-manager",
         binary: "capz-controller-manager",
         path: "/manager",
+        user: USER,
+        has_tools: false,
         description: "The infrastructure provider of Cluster API for Azure",
+        platforms: ON_LINUX,
+    },
+    Image {
+        name: "azuredisk-csi",
+        group: Group::Controllers,
+        package: "azuredisk-csi-driver",
+        binary: "azurediskplugin",
+        path: "/azurediskplugin",
+        // On nodes it mounts; the chart gives the controller's pods another user.
+        user: ROOT,
+        has_tools: true,
+        description: "The driver for volumes on Azure's disks, as controller and on nodes",
         platforms: ON_LINUX,
     },
 ];
@@ -105,7 +132,7 @@ mod tests {
         assert_eq!(Group::Nodes.packages(&WINDOWS), ["cloud-node-manager"]);
         assert_eq!(
             Group::Controllers.packages(&AMD64),
-            ["cloud-controller-manager", "capz-controller-manager"]
+            ["cloud-controller-manager", "capz-controller-manager", "azuredisk-csi-driver"]
         );
     }
 }

@@ -7,7 +7,6 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use super::base::USER;
 use super::catalogue::{IMAGES, Image};
 use super::layout::{self, named_index};
 use crate::print;
@@ -23,6 +22,19 @@ pub struct Arguments {
 
 /// The tools, all of them packages of Debian.
 const TOOLS: [&str; 3] = ["skopeo", "umoci", "runc"];
+
+/// Programs of an image with tools, with an argument by which they say their version: their libraries are there.
+const TOOLS_OF_VOLUMES: [(&str, &str); 9] = [
+    ("/usr/sbin/blkid", "-V"),
+    ("/usr/sbin/fsck", "--version"),
+    ("/usr/sbin/mke2fs", "-V"),
+    ("/usr/sbin/mkfs.btrfs", "--version"),
+    ("/usr/sbin/mkfs.xfs", "-V"),
+    ("/usr/sbin/wipefs", "-V"),
+    ("/usr/sbin/xfs_growfs", "-V"),
+    ("/usr/sbin/xfs_repair", "-V"),
+    ("/usr/bin/btrfs", "--version"),
+];
 
 /// Where a runtime finds qemu in a container.
 const QEMU: &str = "/qemu";
@@ -99,17 +111,26 @@ fn unpack_and_run(
     let path = bundle.join("config.json");
     let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
     let user = format!("{}:{}", config["process"]["user"]["uid"], config["process"]["user"]["gid"]);
-    ensure!(user == USER, "it runs as {user} instead of {USER}");
+    ensure!(user == image.user, "it runs as {user} instead of {}", image.user);
     let entrypoint = config["process"]["args"][0].as_str().context("it has no entrypoint")?.to_owned();
     ensure!(entrypoint == image.path, "it starts {entrypoint} instead of {}", image.path);
     let emulator = emulator(architecture)?;
-    harden(&mut config, &entrypoint, emulator.as_deref());
-    std::fs::write(&path, config.to_string())?;
-
-    let name = format!("cerulean-{}-{architecture}-{}", image.name, std::process::id());
-    let mut runc = Command::new("runc");
-    runc.arg("--root").arg(scratch.join("runc")).args(["run", "--bundle"]).arg(&bundle).arg(&name);
-    let version = output(&mut runc)?.trim().to_owned();
+    harden(&mut config, emulator.as_deref());
+    let mut run = |program: &str, argument: &str| -> anyhow::Result<String> {
+        let before = emulator.iter().map(|_| QEMU);
+        config["process"]["args"] = json!(before.chain([program, argument]).collect::<Vec<_>>());
+        std::fs::write(&path, config.to_string())?;
+        let name = format!("cerulean-{}-{architecture}-{}", image.name, std::process::id());
+        let mut runc = Command::new("runc");
+        runc.arg("--root").arg(scratch.join("runc")).args(["run", "--bundle"]).arg(&bundle).arg(&name);
+        Ok(output(&mut runc)?.trim().to_owned())
+    };
+    let version = run(&entrypoint, "--version")?;
+    if image.has_tools {
+        for (program, argument) in TOOLS_OF_VOLUMES {
+            run(program, argument).with_context(|| format!("{program} does not start"))?;
+        }
+    }
     for (label, length) in [("version", usize::MAX), ("revision", 12)] {
         let value = &config["annotations"][format!("org.opencontainers.image.{label}")];
         let value = value.as_str().with_context(|| format!("it has no label for its {label}"))?;
@@ -136,12 +157,7 @@ fn emulator(architecture: &str) -> anyhow::Result<Option<PathBuf>> {
 }
 
 /// What a cautious pod asks for: a root that cannot be written, no capabilities, no way to more rights.
-fn harden(config: &mut Value, entrypoint: &str, emulator: Option<&Path>) {
-    let arguments = match emulator {
-        Some(_) => json!([QEMU, entrypoint, "--version"]),
-        None => json!([entrypoint, "--version"]),
-    };
-    config["process"]["args"] = arguments;
+fn harden(config: &mut Value, emulator: Option<&Path>) {
     config["process"]["terminal"] = json!(false);
     config["process"]["noNewPrivileges"] = json!(true);
     config["process"]["capabilities"] = json!({});

@@ -8,24 +8,31 @@ use std::path::Path;
 use flate2::{Compression, GzBuilder};
 use tar::{Builder, EntryType, Header};
 
-/// A file of a layer or of an archive.
+/// A file of a layer or of an archive, or a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// Its permissions.
     pub mode: u32,
-    /// Its contents.
+    /// Its contents; none of a link.
     pub bytes: Vec<u8>,
+    /// Where a link leads.
+    pub target: Option<String>,
 }
 
 impl File {
     /// A file that all may read.
     pub fn plain(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { mode: 0o644, bytes: bytes.into() }
+        Self { mode: 0o644, bytes: bytes.into(), target: None }
     }
 
     /// A file that all may run.
     pub fn program(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { mode: 0o755, bytes: bytes.into() }
+        Self { mode: 0o755, bytes: bytes.into(), target: None }
+    }
+
+    /// A symbolic link.
+    pub fn link(target: impl Into<String>) -> Self {
+        Self { mode: 0o777, bytes: Vec::new(), target: Some(target.into()) }
     }
 }
 
@@ -47,14 +54,22 @@ pub fn archive(files: &Files, seconds: u64) -> io::Result<Vec<u8>> {
     let mut builder = Builder::new(Vec::new());
     for (path, file) in entries {
         let mut header = Header::new_ustar();
-        header.set_entry_type(if file.is_some() { EntryType::Regular } else { EntryType::Directory });
+        let target = file.and_then(|file| file.target.as_ref());
+        header.set_entry_type(match (file, target) {
+            (None, _) => EntryType::Directory,
+            (Some(_), None) => EntryType::Regular,
+            (Some(_), Some(_)) => EntryType::Symlink,
+        });
         header.set_mode(file.map_or(0o755, |file| file.mode));
         header.set_mtime(seconds);
         header.set_uid(0);
         header.set_gid(0);
         let bytes = file.map_or(&[][..], |file| &file.bytes);
         header.set_size(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        builder.append_data(&mut header, path, bytes)?;
+        match target {
+            Some(target) => builder.append_link(&mut header, path, target)?,
+            None => builder.append_data(&mut header, path, bytes)?,
+        }
     }
     builder.into_inner()
 }

@@ -1,5 +1,6 @@
 //! Images of the programs, without a container engine: each program is built statically and put above certificate
-//! authorities and two users, for each platform; equal sources give equal bytes.
+//! authorities and two users, and where it works with file systems above Debian's tools for them, for each platform; equal
+//! sources give equal bytes.
 
 mod assemble;
 mod base;
@@ -10,6 +11,7 @@ pub mod layer;
 pub mod layout;
 pub mod platform;
 mod sbom;
+mod tools;
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! The bill of materials of a program, in CycloneDX: the crates that are linked into it, with licences, checksums, and which of
-//! them needs which. It comes from `cargo tree` and Cargo.lock alone, so that equal sources give equal bills.
+//! them needs which, and the packages of Debian beside it. It comes from `cargo tree` and Cargo.lock alone, so that equal sources give equal bills.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::catalogue::Image;
 use super::platform::Platform;
+use super::tools::Package;
 use crate::provenance::Provenance;
 
 /// The media type of a bill.
@@ -125,6 +126,7 @@ pub fn bill(
     subject: &Subject<'_>,
     tree: &BTreeMap<Crate, Entry>,
     checksums: &BTreeMap<Crate, String>,
+    packages: &[Package],
 ) -> Value {
     let Subject { image, platform, provenance, program, compiler } = subject;
     let this = Crate::new(image.package, &provenance.version);
@@ -146,6 +148,14 @@ pub fn bill(
         "version": release,
         "description": format!("the standard library of {compiler}, with the C library of {}", platform.target),
         "licenses": [{"expression": "MIT OR Apache-2.0"}],
+    }));
+    components.extend(packages.iter().map(|package| {
+        let Package { name, version, architecture, sum } = package;
+        let url = format!("pkg:deb/debian/{name}@{version}?arch={architecture}");
+        json!({
+            "type": "library", "bom-ref": url, "name": name, "version": version, "purl": url,
+            "hashes": [{"alg": "SHA-256", "content": sum}],
+        })
     }));
     let dependencies: Vec<Value> = tree
         .iter()
@@ -233,11 +243,19 @@ mod tests {
             program: "0123".to_owned(),
             compiler: "rustc 1.95.0 (59807616e 2026-04-14)".to_owned(),
         };
-        let bill = bill(&subject, &crates(TREE, "health-probe-proxy").unwrap(), &checksums(LOCK));
+        let package = |name: &str| Package {
+            name: name.to_owned(),
+            version: "2.38.1-5+deb12u3".to_owned(),
+            architecture: "amd64".to_owned(),
+            sum: "4567".to_owned(),
+        };
+        let tree = crates(TREE, "health-probe-proxy").unwrap();
+        let bill = bill(&subject, &tree, &checksums(LOCK), &[package("util-linux")]);
         let components = bill["components"].as_array().unwrap();
         let names: Vec<&str> =
             components.iter().map(|component| component["name"].as_str().unwrap()).collect();
-        assert_eq!(names, ["anyhow", "bytes", "hyper", "rust-std"]);
+        assert_eq!(names, ["anyhow", "bytes", "hyper", "rust-std", "util-linux"]);
+        assert_eq!(components[4]["purl"], "pkg:deb/debian/util-linux@2.38.1-5+deb12u3?arch=amd64");
         assert_eq!(components[1]["hashes"][0]["content"], "abc");
         assert_eq!(components[2]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(components[3]["version"], "1.95.0");

@@ -29,9 +29,22 @@ pub enum Place {
     Registry,
     /// The resource groups of clusters, or the subscription.
     Clusters,
+    /// The subscription of machines and disks.
+    MachineSubscription,
+    /// The cluster's resource group, and those that classes and static volumes name.
+    Disks,
+    /// The encryption sets that classes and disks name.
+    EncryptionSets,
+    /// The disk accesses that classes name.
+    DiskAccesses,
 }
 
 impl Place {
+    /// Whether it is a whole subscription.
+    pub fn is_subscription(self) -> bool {
+        matches!(self, Self::Subscription | Self::MachineSubscription)
+    }
+
     /// The place in words, with the key of azure.json that names it.
     pub fn words(self) -> &'static str {
         match self {
@@ -47,6 +60,10 @@ impl Place {
             Self::RouteTable => "`routeTableResourceGroup`",
             Self::Registry => "the registry",
             Self::Clusters => "the subscription, or the groups of clusters",
+            Self::MachineSubscription => "the cluster's subscription",
+            Self::Disks => "`resourceGroup`, and the groups that classes and volumes name",
+            Self::EncryptionSets => "the encryption sets",
+            Self::DiskAccesses => "the disk accesses",
         }
     }
 }

@@ -5,6 +5,7 @@ use super::cluster_manager::{
     MANAGED_CLUSTERS, RAW_RESOURCE_JOINS, RAW_RESOURCES, RAW_ROLE_ASSIGNMENTS, RESOURCE_HEALTH,
     USER_ASSIGNED, USER_ASSIGNED_JOIN,
 };
+use super::disk_driver;
 use super::grant::{Grant, Place};
 use crate::Feature::{
     ApplicationSecurityGroups, Base, Migration, NodeIp, NodeLifecycle, Nodes, PodRangesByTags, PrivateLink,
@@ -295,4 +296,12 @@ pub static GRANTS: &[Grant] = &[
     RAW_RESOURCES,
     RAW_RESOURCE_JOINS,
     RAW_ROLE_ASSIGNMENTS,
+    disk_driver::SIZES,
+    disk_driver::DISKS,
+    disk_driver::SNAPSHOTS,
+    disk_driver::OPERATIONS,
+    disk_driver::INSTANCES,
+    disk_driver::MACHINES,
+    disk_driver::ENCRYPTION,
+    disk_driver::ACCESSES,
 ];

@@ -1,6 +1,7 @@
 //! Rights in Azure: actions of roles.
 
 mod cluster_manager;
+mod disk_driver;
 mod grant;
 mod grants;
 mod role;

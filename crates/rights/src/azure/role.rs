@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::grant::{Grant, Place};
+use super::grant::Grant;
 use super::grants::GRANTS;
 use crate::{Feature, Program};
 
@@ -28,7 +28,7 @@ const ALL: &str = "all";
 
 /// The roles that have the actions of a grant.
 fn parts(grant: &Grant) -> BTreeSet<&'static str> {
-    if grant.place == Place::Subscription {
+    if grant.place.is_subscription() {
         return [SUBSCRIPTION].into();
     }
     let of = |all: &&[Feature]| match all.last() {

@@ -96,7 +96,7 @@ impl<'a> Role<'a> {
             json!({
                 "apiVersion": format!("{RBAC}/v1"), "kind": format!("{kind}Binding"), "metadata": metadata,
                 "roleRef": { "apiGroup": RBAC, "kind": kind, "name": self.name() },
-                "subjects": [{ "kind": "ServiceAccount", "name": self.program.name(), "namespace": SYSTEM }],
+                "subjects": [{ "kind": "ServiceAccount", "name": self.program.account(), "namespace": SYSTEM }],
             }),
         ]
     }
@@ -117,7 +117,7 @@ impl<'a> Role<'a> {
         }
         writeln!(text, "---\napiVersion: {RBAC}/v1\nkind: {kind}Binding\nmetadata:\n  name: {name}")?;
         write!(text, "{place}roleRef:\n  apiGroup: {RBAC}\n  kind: {kind}\n  name: {name}\nsubjects:\n")?;
-        let account = self.program.name();
+        let account = self.program.account();
         writeln!(text, "  - kind: ServiceAccount\n    name: {account}\n    namespace: {SYSTEM}")
     }
 }

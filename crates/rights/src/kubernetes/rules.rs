@@ -3,8 +3,9 @@
 use super::naming::USUAL;
 use super::rule::{Reach, Rule};
 use crate::Feature::{
-    AdminState, Base, ConfigurationSecret, Election, LocalPools, Metrics, NamespaceSelectors, NodeAgent,
-    NodeLifecycle, Nodes, PodRanges, Routes, ScheduledEvents, Services,
+    AdminState, Attacher, Base, ConfigurationSecret, Election, LocalPools, Metrics, NamespaceSelectors,
+    NodeAgent, NodeLifecycle, Nodes, NotReadyTaint, PodRanges, Provisioner, Resizer, Routes, ScheduledEvents,
+    Services, SideCarElections, Snapshots, Snapshotter, Volumes,
 };
 use crate::{Feature, Program};
 
@@ -37,6 +38,36 @@ const fn of_node_manager(rule: Rule) -> Rule {
     Rule { program: Program::NodeManager, ..rule }
 }
 
+const fn of_disks(rule: Rule) -> Rule {
+    Rule { program: Program::DiskController, ..rule }
+}
+
+const fn of_disk_nodes(rule: Rule) -> Rule {
+    Rule { program: Program::DiskNode, ..rule }
+}
+
+const fn of_snapshots(rule: Rule) -> Rule {
+    Rule { program: Program::SnapshotController, ..rule }
+}
+
+/// One of the one Secret with azure.json.
+const fn secret(verbs: &'static [&'static str], purpose: &'static str) -> Rule {
+    let rule = core(ConfigurationSecret, &["secrets"], verbs, purpose);
+    Rule { reach: Reach::SecretNamespace, names: &[USUAL.secret.name], ..rule }
+}
+
+/// The groups of volumes and of snapshots.
+const STORAGE: &str = "storage.k8s.io";
+const SNAPSHOT: &str = "snapshot.storage.k8s.io";
+
+/// The Leases of the side-cars, which are named after the driver.
+const SIDE_CARS: &[&str] = &[
+    "disk-csi-azure-com",
+    "external-attacher-leader-disk-csi-azure-com",
+    "external-resizer-disk-csi-azure-com",
+    "external-snapshotter-leader-disk-csi-azure-com",
+];
+
 /// The Lease under which AKS and the controllers take turns.
 const LOCKER: &str = "aks-managed-resource-locker";
 
@@ -52,11 +83,7 @@ pub static RULES: &[Rule] = &[
         purpose: "to stay the leader, or to become it after another replica",
         ..lease(Election, Reach::ElectionNamespace, &[USUAL.lease.name], &["get", "update"])
     },
-    Rule {
-        reach: Reach::SecretNamespace,
-        names: &[USUAL.secret.name],
-        ..core(ConfigurationSecret, &["secrets"], &["get"], "the Secret with azure.json, and no other one")
-    },
+    secret(&["get"], "the Secret with azure.json, and no other one"),
     core(Services, &["services"], &["list", "watch"], "which Services there are"),
     core(Services, &["services/status"], &["patch"], "addresses, and the finalizer"),
     Rule {
@@ -116,4 +143,199 @@ pub static RULES: &[Rule] = &[
         &["create", "patch"],
         "an Event for each announcement. Without it the log warns instead",
     )),
+    of_disks(core(Volumes, &["nodes"], &["list", "watch"], "sizes of machines, and which nodes are Ready")),
+    of_disks(core(
+        Volumes,
+        &["persistentvolumes"],
+        &["list", "watch"],
+        "the driver's volumes, and their owners",
+    )),
+    of_disks(core(Volumes, &["events"], &["create", "patch"], "Events on volumes and nodes")),
+    of_disks(in_group(
+        STORAGE,
+        core(
+            Volumes,
+            &["volumeattachments"],
+            &["get", "list", "watch"],
+            "which disks are attached where, and at which LUN",
+        ),
+    )),
+    of_disks(secret(
+        &["get"],
+        "the Secret with azure.json, and no other one; a change is used without a restart",
+    )),
+    of_disks(core(
+        Provisioner,
+        &["persistentvolumes"],
+        &["get", "list", "watch", "create", "patch", "delete"],
+        "volumes are made, protected and deleted",
+    )),
+    of_disks(core(
+        Provisioner,
+        &["persistentvolumeclaims"],
+        &["get", "list", "watch", "update"],
+        "claims that wait for a volume",
+    )),
+    of_disks(core(Provisioner, &["nodes"], &["get", "list", "watch"], "where a volume may be used")),
+    of_disks(core(Provisioner, &["events"], &["create", "update", "patch"], "Events on claims")),
+    of_disks(in_group(
+        STORAGE,
+        core(
+            Provisioner,
+            &["storageclasses", "csinodes", "volumeattachments", "volumeattributesclasses"],
+            &["get", "list", "watch"],
+            "parameters of volumes, zones of nodes, and whether a volume is attached",
+        ),
+    )),
+    of_disks(in_group(
+        SNAPSHOT,
+        core(
+            Provisioner,
+            &["volumesnapshots", "volumesnapshotcontents"],
+            &["get", "list"],
+            "volumes from snapshots",
+        ),
+    )),
+    of_disks(core(
+        Attacher,
+        &["persistentvolumes"],
+        &["get", "list", "watch", "patch"],
+        "a volume is not deleted while it is attached",
+    )),
+    of_disks(in_group(STORAGE, core(Attacher, &["csinodes"], &["get", "list", "watch"], "the ids of nodes"))),
+    of_disks(in_group(
+        STORAGE,
+        core(
+            Attacher,
+            &["volumeattachments"],
+            &["get", "list", "watch", "patch"],
+            "what is to be attached and detached",
+        ),
+    )),
+    of_disks(in_group(STORAGE, core(Attacher, &["volumeattachments/status"], &["patch"], "what came of it"))),
+    of_disks(in_group(
+        STORAGE,
+        core(Attacher, &["volumeattributesclasses"], &["get"], "parameters that have changed"),
+    )),
+    of_disks(core(
+        Resizer,
+        &["persistentvolumes"],
+        &["get", "list", "watch", "patch"],
+        "sizes and classes of volumes",
+    )),
+    of_disks(core(
+        Resizer,
+        &["persistentvolumeclaims"],
+        &["get", "list", "watch"],
+        "the sizes and classes that claims ask for",
+    )),
+    of_disks(core(Resizer, &["persistentvolumeclaims/status"], &["patch"], "what came of it")),
+    of_disks(core(Resizer, &["events"], &["create", "update", "patch"], "Events on claims")),
+    of_disks(in_group(
+        STORAGE,
+        core(Resizer, &["volumeattributesclasses"], &["get", "list", "watch"], "parameters that can change"),
+    )),
+    of_disks(core(Snapshotter, &["events"], &["create", "update", "patch"], "Events on snapshots")),
+    of_disks(in_group(
+        SNAPSHOT,
+        core(Snapshotter, &["volumesnapshotclasses"], &["get", "list", "watch"], "parameters of snapshots"),
+    )),
+    of_disks(in_group(
+        SNAPSHOT,
+        core(
+            Snapshotter,
+            &["volumesnapshotcontents"],
+            &["get", "list", "watch", "update", "patch"],
+            "snapshots that are to be made and deleted",
+        ),
+    )),
+    of_disks(in_group(
+        SNAPSHOT,
+        core(Snapshotter, &["volumesnapshotcontents/status"], &["update", "patch"], "what came of it"),
+    )),
+    of_disks(Rule {
+        purpose: "each side-car becomes the leader for the first time",
+        ..lease(SideCarElections, Reach::KubeSystem, &[], &["create"])
+    }),
+    of_disks(Rule {
+        purpose: "each side-car stays the leader, or becomes it after another replica",
+        ..lease(SideCarElections, Reach::KubeSystem, SIDE_CARS, &["get", "update"])
+    }),
+    of_disk_nodes(core(NodeAgent, &["nodes"], &["get"], "its node: size, zone and taints")),
+    of_disk_nodes(core(NodeAgent, &["events"], &["create", "patch"], "Events on its node")),
+    of_disk_nodes(in_group(
+        STORAGE,
+        core(NodeAgent, &["csinodes"], &["get"], "whether its driver is registered"),
+    )),
+    of_disk_nodes(in_group(
+        STORAGE,
+        core(
+            NodeAgent,
+            &["volumeattachments"],
+            &["list", "watch"],
+            "before the pod ends on a node that is drained, its volumes are detached",
+        ),
+    )),
+    of_disk_nodes(core(
+        NotReadyTaint,
+        &["nodes"],
+        &["patch"],
+        "the taint `disk.csi.azure.com/agent-not-ready` goes once the driver is registered",
+    )),
+    of_disk_nodes(secret(&["get"], "the Secret with azure.json, and no other one")),
+    of_snapshots(core(Snapshots, &["persistentvolumes"], &["get", "list", "watch"], "the volume of a claim")),
+    of_snapshots(core(
+        Snapshots,
+        &["persistentvolumeclaims"],
+        &["get", "list", "watch", "update"],
+        "a claim stays while its snapshot is made",
+    )),
+    of_snapshots(core(Snapshots, &["events"], &["create", "update", "patch"], "Events on snapshots")),
+    of_snapshots(in_group(
+        STORAGE,
+        core(Snapshots, &["storageclasses"], &["get", "list", "watch"], "the driver of a claim"),
+    )),
+    of_snapshots(in_group(
+        SNAPSHOT,
+        core(
+            Snapshots,
+            &["volumesnapshotclasses"],
+            &["get", "list", "watch"],
+            "parameters of snapshots, and the default class",
+        ),
+    )),
+    of_snapshots(in_group(
+        SNAPSHOT,
+        core(
+            Snapshots,
+            &["volumesnapshotcontents"],
+            &["get", "list", "watch", "create", "update", "patch", "delete"],
+            "contents are made for snapshots, and deleted with them",
+        ),
+    )),
+    of_snapshots(in_group(
+        SNAPSHOT,
+        core(Snapshots, &["volumesnapshotcontents/status"], &["patch"], "what came of it"),
+    )),
+    of_snapshots(in_group(
+        SNAPSHOT,
+        core(
+            Snapshots,
+            &["volumesnapshots"],
+            &["get", "list", "watch", "update", "patch"],
+            "snapshots that are asked for",
+        ),
+    )),
+    of_snapshots(in_group(
+        SNAPSHOT,
+        core(Snapshots, &["volumesnapshots/status"], &["update", "patch"], "whether they are ready"),
+    )),
+    of_snapshots(Rule {
+        purpose: "to become the leader for the first time",
+        ..lease(SideCarElections, Reach::KubeSystem, &[], &["create"])
+    }),
+    of_snapshots(Rule {
+        purpose: "to stay the leader, or to become it after another replica",
+        ..lease(SideCarElections, Reach::KubeSystem, &["snapshot-controller-leader"], &["get", "update"])
+    }),
 ];

@@ -6,7 +6,7 @@ use azure_types::ResourceId;
 
 use super::subject::{ObjectName, Subject};
 use super::{features, scopes};
-use crate::azure::GRANTS;
+use crate::azure::{GRANTS, Place};
 use crate::kubernetes::{Named, Naming, Role, USUAL};
 use crate::{Feature, Program};
 
@@ -22,9 +22,11 @@ pub struct Reasons {
 /// What a cluster needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Needs {
+    /// Whose rights they are.
+    pub program: Program,
     /// The cluster's name.
     pub cluster: String,
-    /// How many Services with load balancers and how many Nodes were known.
+    /// How many Services with load balancers, or objects of volumes, and how many Nodes were known.
     pub known: [usize; 2],
     /// The features in use, each with the reason.
     pub features: BTreeMap<Feature, String>,
@@ -40,10 +42,24 @@ pub struct Needs {
 pub fn needs(subject: &Subject<'_>) -> Needs {
     let (features, mut notes) = features::features(subject);
     let places = scopes::Scopes::of(subject, &mut notes);
+    let azure = gather(Program::ControllerManager, &features, |place| places.of_place(place));
+    let named = [subject.run.election.clone(), subject.run.secret.clone()];
+    let served = subject.services.iter().filter(|service| service.wants_load_balancer()).count();
+    let known = [served, subject.nodes.len()];
+    let cluster = subject.cluster.name.clone();
+    Needs { program: Program::ControllerManager, cluster, known, features, azure, named, notes }
+}
+
+/// The actions of a program with these features, by scope.
+pub(super) fn gather(
+    program: Program,
+    features: &BTreeMap<Feature, String>,
+    scopes: impl Fn(Place) -> Vec<ResourceId>,
+) -> BTreeMap<ResourceId, BTreeMap<&'static str, Reasons>> {
     let mut azure: BTreeMap<ResourceId, BTreeMap<&'static str, Reasons>> = BTreeMap::new();
-    let grants = GRANTS.iter().filter(|grant| grant.program == Program::ControllerManager);
+    let grants = GRANTS.iter().filter(|grant| grant.program == program);
     for grant in grants.filter(|grant| grant.is_needed(|feature| features.contains_key(&feature))) {
-        for scope in places.of_place(grant.place) {
+        for scope in scopes(grant.place) {
             let actions = azure.entry(scope.clone()).or_default();
             for action in grant.actions {
                 let reasons = actions.entry(action).or_default();
@@ -53,10 +69,7 @@ pub fn needs(subject: &Subject<'_>) -> Needs {
         }
     }
     without_repetitions(&mut azure);
-    let named = [subject.run.election.clone(), subject.run.secret.clone()];
-    let served = subject.services.iter().filter(|service| service.wants_load_balancer()).count();
-    let known = [served, subject.nodes.len()];
-    Needs { cluster: subject.cluster.name.clone(), known, features, azure, named, notes }
+    azure
 }
 
 /// A right on a subscription is one on its groups, too.
@@ -80,8 +93,24 @@ impl Needs {
     pub fn kubernetes(&self) -> Vec<Role<'_>> {
         let [lease, secret] = &self.named;
         let naming = Naming { lease: named(lease, USUAL.lease), secret: named(secret, USUAL.secret) };
-        let roles = |feature: &Feature| Role::of(Program::ControllerManager, *feature, naming);
-        self.features.keys().flat_map(roles).collect()
+        let of = |program: &Program| {
+            let program = *program;
+            self.features.keys().flat_map(move |feature| Role::of(program, *feature, naming))
+        };
+        self.programs().iter().flat_map(of).collect()
+    }
+
+    /// The programs whose roles in Kubernetes belong to it.
+    fn programs(&self) -> &'static [Program] {
+        match self.program {
+            Program::DiskController => &[Program::DiskController, Program::DiskNode],
+            _ => &[Program::ControllerManager],
+        }
+    }
+
+    /// The service accounts that the roles in Kubernetes are bound to.
+    pub fn accounts(&self) -> Vec<&'static str> {
+        self.programs().iter().map(|program| program.account()).collect()
     }
 
     /// The roles in Azure: one for each set of actions, with the scopes that have it.
@@ -93,7 +122,7 @@ impl Needs {
                 Some(role) => role.scopes.push(scope.clone()),
                 None => {
                     let place = scope.group_name().unwrap_or("subscription");
-                    let name = format!("cloud-controller-manager {} {place}", self.cluster);
+                    let name = format!("{} {} {place}", self.program.name(), self.cluster);
                     roles.push(AzureRole { name, actions, scopes: vec![scope.clone()] });
                 }
             }

@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::needs::{AzureRole, Needs};
+use crate::Program;
 use crate::azure::definition;
 use crate::kubernetes::yaml;
 
@@ -38,7 +39,7 @@ impl Report<'_> {
 
     fn definition(&self, role: &AzureRole) -> crate::azure::Definition {
         let scopes: Vec<String> = role.scopes.iter().map(ToString::to_string).collect();
-        let description = format!("cloud-controller-manager of the cluster {}", self.0.cluster);
+        let description = format!("{} of the cluster {}", self.0.program.name(), self.0.cluster);
         definition(&role.name, &description, &role.actions, &scopes)
     }
 
@@ -78,8 +79,12 @@ fn quoted(text: &str) -> String {
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [services, nodes] = self.0.known;
-        writeln!(f, "Features of cluster {}, by {services} Services and {nodes} Nodes:\n", self.0.cluster)?;
+        let [objects, nodes] = self.0.known;
+        let kinds = match self.0.program {
+            Program::DiskController => "classes and volumes",
+            _ => "Services",
+        };
+        writeln!(f, "Features of cluster {}, by {objects} {kinds} and {nodes} Nodes:\n", self.0.cluster)?;
         let width = self.0.features.keys().map(|feature| feature.name().len()).max().unwrap_or_default();
         for (feature, reason) in &self.0.features {
             writeln!(f, "  {:width$}  {reason}", feature.name())?;
@@ -93,7 +98,9 @@ impl fmt::Display for Report<'_> {
                 writeln!(f, "    {action:width$}  {}", purposes.join("; "))?;
             }
         }
-        writeln!(f, "\nIn Kubernetes, for the service account kube-system/cloud-controller-manager:")?;
+        let accounts = self.0.accounts().iter().map(|it| format!("kube-system/{it}")).collect::<Vec<_>>();
+        let plural = if accounts.len() > 1 { "s" } else { "" };
+        writeln!(f, "\nIn Kubernetes, for the service account{plural} {}:", accounts.join(" and "))?;
         for role in self.0.kubernetes() {
             let place =
                 role.namespace.map_or_else(|| "the cluster".to_owned(), |it| format!("namespace {it}"));

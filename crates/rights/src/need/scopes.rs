@@ -106,7 +106,13 @@ impl<'a> Scopes<'a> {
             Place::ScaleSets => self.scale_sets.iter().cloned().collect(),
             Place::VirtualMachines => self.virtual_machines.iter().cloned().collect(),
             Place::RouteTable => group_of(cluster.route_table_id()),
-            Place::Registry | Place::Clusters => Vec::new(),
+            // Of other programs.
+            Place::Registry
+            | Place::Clusters
+            | Place::MachineSubscription
+            | Place::Disks
+            | Place::EncryptionSets
+            | Place::DiskAccesses => Vec::new(),
         }
     }
 }

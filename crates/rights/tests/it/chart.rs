@@ -1,4 +1,4 @@
-//! The chart gives the rights of the tables, all features together, and no others.
+//! The charts give the rights of the tables, all features together, and no others.
 
 use std::collections::BTreeSet;
 
@@ -54,13 +54,17 @@ fn of_template(text: &str) -> BTreeSet<Right> {
 }
 
 #[test]
-fn the_chart_has_the_rights_of_the_tables() {
-    let templates = root().join("deploy/charts/cloud-provider-azure/templates");
-    for (program, file) in [
-        (Program::ControllerManager, "controller-manager/rights.yaml"),
-        (Program::NodeManager, "node-manager/rights.yaml"),
+fn the_charts_have_the_rights_of_the_tables() {
+    let (cloud_provider, disks) = ("cloud-provider-azure", "azuredisk-csi-driver");
+    for (program, chart, file) in [
+        (Program::ControllerManager, cloud_provider, "controller-manager/rights.yaml"),
+        (Program::NodeManager, cloud_provider, "node-manager/rights.yaml"),
+        (Program::DiskController, disks, "controller/rights.yaml"),
+        (Program::DiskNode, disks, "node/rights.yaml"),
+        (Program::SnapshotController, disks, "snapshots/rights.yaml"),
     ] {
-        let text = std::fs::read_to_string(templates.join(file)).unwrap();
+        let template = root().join("deploy/charts").join(chart).join("templates").join(file);
+        let text = std::fs::read_to_string(template).unwrap();
         let (chart, table) = (of_template(&text), of_table(program));
         assert!(!table.is_empty());
         assert_eq!(chart, table, "{file}");

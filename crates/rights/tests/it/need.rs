@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use k8s::{Node, Service};
 use planner::Cluster;
 use rights::Feature;
-use rights::need::{Needs, ObjectName, Report, Run, Subject, needs};
+use rights::need::{Needs, ObjectName, Report, Run, Subject, disk_needs, needs};
 use serde_json::{Value, json};
 
 fn object(namespace: &str, name: &str) -> ObjectName {
@@ -382,4 +382,40 @@ fn the_report_in_its_forms() {
         assert_eq!(definition["AssignableScopes"], json!([assignment["scope"]]));
         assert!(report.commands().contains(definition["Actions"][0].as_str().unwrap()));
     }
+}
+
+/// The groups, encryption sets and machines of the driver for disks come from classes, volumes and Nodes.
+#[test]
+fn the_disk_driver_needs_what_its_classes_and_volumes_name() {
+    let set = "/subscriptions/s/resourceGroups/keys/providers/Microsoft.Compute/diskEncryptionSets/mine";
+    let disk = "/subscriptions/other/resourceGroups/Static/providers/Microsoft.Compute/disks/data";
+    let objects = [
+        json!({"kind": "StorageClass", "parameters": {"resourcegroup": "fast", "DiskEncryptionSetID": set}}),
+        json!({"kind": "PersistentVolume", "spec": {"csi": {"volumeHandle": disk}}}),
+    ];
+    let cluster = cluster(&json!({}));
+    let node: Node = serde_json::from_value(json!({
+        "metadata": {"name": "n"},
+        "spec": {"providerID": "azure:///subscriptions/s/resourceGroups/pool/providers/Microsoft.Compute/virtualMachineScaleSets/v/virtualMachines/0"},
+    }))
+    .unwrap();
+    let run = run();
+    let subject = Subject { cluster: &cluster, run: &run, services: &[], nodes: &[node], more: &[] };
+    let needs = disk_needs(&subject, &objects);
+    let has = |scope: &str, action: &str| {
+        let found = needs.azure.iter().find(|(id, _)| id.as_str().eq_ignore_ascii_case(scope));
+        found.is_some_and(|(_, actions)| actions.contains_key(action))
+    };
+    for group in ["s/resourceGroups/cluster", "s/resourceGroups/fast", "other/resourceGroups/static"] {
+        assert!(has(&format!("/subscriptions/{group}"), "Microsoft.Compute/disks/write"), "{group}");
+    }
+    assert!(has("/subscriptions/s", "Microsoft.Compute/skus/read"));
+    assert!(has(set, "Microsoft.Compute/diskEncryptionSets/read"));
+    let instances = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/write";
+    assert!(has("/subscriptions/s/resourceGroups/pool", instances));
+    assert!(!needs.features.contains_key(&Feature::VirtualMachines));
+    let text = Report(&needs).to_string();
+    let accounts = "kube-system/csi-azuredisk-controller-sa and kube-system/csi-azuredisk-node-sa";
+    assert!(text.contains(accounts) && text.contains("2 classes and volumes"), "{text}");
+    assert!(needs.azure_roles().iter().all(|role| role.name.starts_with("csi-azuredisk-controller prod")));
 }

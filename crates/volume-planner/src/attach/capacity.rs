@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Section 3.12, trap 5: Azure's list goes before the family's rule, and that before 16.
+    /// CSI-048. Section 3.12, trap 5: Azure's list goes before the family's rule, and that before 16.
     #[test]
     fn azures_list_goes_before_the_family() {
         use CapacitySource::{Family, Published, Unknown};
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Section 3.12: the flag, reserved slots and foreign disks; traps 1 and 2: never negative, and closed at 0.
+    /// CSI-047. Section 3.12: the flag, reserved slots and foreign disks; traps 1 and 2: never negative, and closed at 0.
     #[test]
     fn a_limit_is_what_is_left_and_never_negative() {
         for (disks, flag, reserved, foreign, reported, is_closed) in [

@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// Section 3.12, trap 2: disks that are no volumes take slots.
+    /// CSI-047. Section 3.12, trap 2: disks that are no volumes take slots.
     #[test]
     fn disks_that_are_no_volumes_are_counted() {
         let volume = DiskId::new("s", "g", "a");

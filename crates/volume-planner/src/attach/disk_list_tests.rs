@@ -61,7 +61,7 @@ fn code(outcome: &AttachOutcome) -> Option<Code> {
     }
 }
 
-/// Sections 3.9 and 3.10: LUNs are the lowest free ones, entries are whole, and all are written at once.
+/// CSI-040. Sections 3.9 and 3.10: LUNs are the lowest free ones, entries are whole, and all are written at once.
 #[test]
 fn several_disks_are_attached_and_detached_in_one_list() {
     let mut first = attach(2, "b");
@@ -110,7 +110,7 @@ fn what_the_list_shows_decides() {
     assert_eq!(planned.attaches[&disk("e")], AttachOutcome::Present(4));
 }
 
-/// Sections 3.9 and 3.21: what a disk's own document says, unless it is shared.
+/// CSI-043. Sections 3.9 and 3.21: what a disk's own document says, unless it is shared.
 #[test]
 fn a_disk_that_is_elsewhere_is_refused_unless_it_is_shared() {
     let make = |shares, manager: Option<&str>, state: Option<&str>| Attach {
@@ -142,7 +142,7 @@ fn a_disk_that_is_elsewhere_is_refused_unless_it_is_shared() {
     assert_eq!(planned.attaches[&disk("b")], AttachOutcome::Added(0));
 }
 
-/// Section 3.9, FIX: the newest requests are refused when the machine is full; those that leave make room for some.
+/// CSI-042. Section 3.9, FIX: the newest requests are refused when the machine is full; those that leave make room for some.
 #[test]
 fn the_newest_do_not_fit_and_as_many_as_leave_may_wait() {
     let intents = [attach(3, "c"), attach(1, "a"), attach(2, "b"), attach(4, "d")];
@@ -155,6 +155,7 @@ fn the_newest_do_not_fit_and_as_many_as_leave_may_wait() {
     assert_eq!(code(&none.attaches[&disk("a")]), Some(Code::ResourceExhausted));
 }
 
+/// CSI-041.
 /// Section 3.9: a LUN that a VolumeAttachment holds is kept for its disk alone; LUNs end at 63 and at the size's maximum.
 #[test]
 fn reserved_luns_are_those_of_their_disks() {
@@ -169,7 +170,7 @@ fn reserved_luns_are_those_of_their_disks() {
     assert_eq!(code(&planned.attaches[&disk("a")]), Some(Code::ResourceExhausted));
 }
 
-/// Section 3.9: a refusal says what takes the slots.
+/// CSI-042. Section 3.9: a refusal says what takes the slots.
 #[test]
 fn a_full_machine_says_what_takes_its_slots() {
     let mut reserved = machine(2);
@@ -180,6 +181,7 @@ fn a_full_machine_says_what_takes_its_slots() {
     assert_eq!(planned.attaches[&disk("a")], AttachOutcome::Refused(full));
 }
 
+/// CSI-046.
 /// Section 3.10: nothing is written for a disk that is not there; force is added; Azure Stack's entries are removed.
 #[test]
 fn a_detach_marks_forces_or_removes() {
@@ -295,6 +297,7 @@ proptest! {
         prop_assert_eq!(plan(&list, &attaches, &detaches, &machine), plan(&list, &others, &back, &machine));
     }
 
+    /// CSI-040.
     /// Others' entries stay, LUNs are unique and reserved ones kept, the capacity holds, and all intents have outcomes.
     #[test]
     fn a_list_is_one_that_azure_takes(

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use crate::model::error::Code;
 
-    /// Section 3.9, step 5.
+    /// CSI-044. Section 3.9, step 5.
     #[test]
     fn a_disk_is_taken_only_from_a_node_that_is_known_not_to_need_it() {
         let machine =

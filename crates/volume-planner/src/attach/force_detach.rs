@@ -21,7 +21,7 @@ pub fn may_force(inputs: ForceInputs) -> bool {
 mod tests {
     use super::*;
 
-    /// Section 3.11, FIX: opt-out for each volume, and never while the node is ready.
+    /// CSI-045. Section 3.11, FIX: opt-out for each volume, and never while the node is ready.
     #[test]
     fn only_a_node_known_not_to_be_ready_loses_a_disk_by_force() {
         for (is_enabled, volume_permits, is_node_ready, expected) in [

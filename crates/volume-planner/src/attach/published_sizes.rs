@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// Section 3.12, trap 5.
+    /// CSI-048. Section 3.12, trap 5.
     #[test]
     fn sizes_have_the_number_that_azure_publishes() {
         let capability = |value: &str| json!([{ "name": "vCPUs", "value": "2" }, { "name": "MaxDataDiskCount", "value": value }]);

@@ -107,7 +107,7 @@ mod tests {
         list.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// Section 3.4: the context that a new volume gets.
+    /// CSI-036. Section 3.4: the context that a new volume gets.
     #[test]
     fn a_new_volume_keeps_its_parameters() {
         let class = entries(&[("skuName", "Premium_LRS"), ("Kind", "managed"), ("userAgent", "mine")]);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(plain, entries(&[("requestedsizegib", "1")]));
     }
 
-    /// Section 3.4, static volumes, and 3.9, step 4.
+    /// CSI-036. Section 3.4, static volumes, and 3.9, step 4.
     #[test]
     fn contexts_of_static_and_in_tree_volumes_are_read() {
         let of = |list: &[(&str, &str)], weakened| VolumeContext::parse(&entries(list), weakened);

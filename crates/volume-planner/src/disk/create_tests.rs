@@ -112,7 +112,7 @@ fn an_ultra_disk_has_its_performance() {
     );
 }
 
-/// Section 3.7, step 7: sizes of sources, with the FIX: limits hold, and the real capacity is reported.
+/// CSI-031. Section 3.7, step 7: sizes of sources, with the FIX: limits hold, and the real capacity is reported.
 #[test]
 fn a_copy_is_at_least_as_large_as_its_source() {
     let none = Requirement::default();
@@ -142,7 +142,7 @@ fn a_copy_is_at_least_as_large_as_its_source() {
     }
 }
 
-/// Section 3.7: a source that could not be read. Azure may make the copy larger, within the limit.
+/// CSI-031. Section 3.7: a source that could not be read. Azure may make the copy larger, within the limit.
 #[test]
 fn a_copy_of_an_unread_source_may_be_larger() {
     let source = Source::disk(DiskId::new("s", "g", "origin"), None);
@@ -159,7 +159,7 @@ fn a_copy_of_an_unread_source_may_be_larger() {
     }
 }
 
-/// Sections 3.7 and 3.18: a clone is in its source's zone; a change to premium v2 is watched.
+/// CSI-026. Sections 3.7 and 3.18: a clone is in its source's zone; a change to premium v2 is watched.
 #[test]
 fn a_clone_inherits_its_zone() {
     let source = clone_of(10, Some("3"), "Premium_LRS");
@@ -174,7 +174,7 @@ fn a_clone_inherits_its_zone() {
     assert!(!same.unwrap().is_migrated);
 }
 
-/// Section 3.7, step 6, FIX: a disk of this name is always compared, and another one is never changed.
+/// CSI-030. Section 3.7, step 6, FIX: a disk of this name is always compared, and another one is never changed.
 #[test]
 fn an_existing_disk_is_the_one_or_is_refused() {
     let list = [("skuName", "Premium_LRS"), ("csi.storage.k8s.io/pv/name", "pvc-1")];
@@ -220,7 +220,7 @@ fn an_existing_disk_is_the_one_or_is_refused() {
     }
 }
 
-/// Section 3.7, step 6: a larger disk is another one, even if the request has no limit.
+/// CSI-030. Section 3.7, step 6: a larger disk is another one, even if the request has no limit.
 #[test]
 fn a_larger_disk_is_another_one() {
     let disk = plan_with(&[], (10, 0), &Requirement::default(), None).unwrap();

@@ -24,7 +24,7 @@ mod tests {
     use super::*;
     use crate::model::error::Code;
 
-    /// Section 3.8, FIX: an attached disk is a failed precondition; of a shared one, any machine counts.
+    /// CSI-032. Section 3.8, FIX: an attached disk is a failed precondition; of a shared one, any machine counts.
     #[test]
     fn an_attached_disk_is_not_deleted() {
         let machine = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/m";

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::model::error::Code;
 
-    /// Section 3.16, with its FIX: the real size is reported, and limits are out of range.
+    /// CSI-033. Section 3.16, with its FIX: the real size is reported, and limits are out of range.
     #[test]
     fn a_disk_grows_to_what_is_required() {
         const G: i64 = 1 << 30;

@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    /// Section 3.13: what is watched, for how long, and every 20 per cent.
+    /// CSI-035. Section 3.13: what is watched, for how long, and every 20 per cent.
     #[test]
     fn changes_to_premium_v2_are_watched() {
         assert!(is_watched(DiskSku::PremiumLrs, DiskSku::PremiumV2Lrs));

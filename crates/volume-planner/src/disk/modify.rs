@@ -59,7 +59,7 @@ mod tests {
     use crate::model::error::Code;
     use crate::parameters::performance::Performance;
 
-    /// Section 3.13, with its FIX: performance of a kind without it is an invalid argument.
+    /// CSI-034. Section 3.13, with its FIX: performance of a kind without it is an invalid argument.
     #[test]
     fn only_differences_are_sent() {
         let id = DiskId::new("s", "g", "d");

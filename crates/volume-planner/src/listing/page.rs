@@ -36,7 +36,7 @@ mod tests {
     use super::*;
     use crate::model::error::Code;
 
-    /// Section 3.17, FIX: the last page has an empty token, and a bad one is aborted.
+    /// CSI-053. Section 3.17, FIX: the last page has an empty token, and a bad one is aborted.
     #[test]
     fn tokens_count_entries_and_end() {
         for (length, token, maximum, expected) in [

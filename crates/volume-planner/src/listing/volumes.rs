@@ -55,6 +55,7 @@ mod tests {
 
     use super::*;
 
+    /// CSI-054.
     /// Section 3.17, with its FIX: OS disks are left out, all machines of a shared disk are named, the order is that of groups.
     #[test]
     fn volumes_are_listed_with_all_their_machines() {

@@ -73,7 +73,7 @@ pub fn check(capabilities: &[Capability], max_shares: u32) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Section 3.1: modes and types that a disk serves.
+    /// CSI-028. Section 3.1: modes and types that a disk serves.
     #[test]
     fn several_nodes_share_block_devices_only() {
         use AccessMode::{MultiNodeMultiWriter, SingleNodeSingleWriter, SingleNodeWriter};

@@ -103,7 +103,7 @@ pub fn shorten(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Section 3.21 of the disk driver's facts: quota, denied and unavailable have codes of their own.
+    /// CSI-064. Section 3.21 of the disk driver's facts: quota, denied and unavailable have codes of their own.
     #[test]
     fn azures_refusals_have_the_codes_of_the_interface() {
         use AzureRequest::{Disk, Machine, Snapshot};

@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(DiskSku::parse("premium_lrs"), None);
     }
 
-    /// Section 3.4: the default and the kinds of Azure Stack.
+    /// CSI-011. Section 3.4: the default and the kinds of Azure Stack.
     #[test]
     fn azure_stack_has_two_kinds() {
         assert_eq!(DiskSku::default_for(false).name(), "StandardSSD_LRS");
@@ -202,6 +202,7 @@ mod tests {
         assert_eq!(on_stack, [&"Standard_LRS", &"Premium_LRS"]);
     }
 
+    /// CSI-003.
     /// Sections 3.9 and 3.18: caching is forced to `None` from 4096 GiB on, for provisioned performance, and for shared premium disks.
     #[test]
     fn large_provisioned_and_shared_disks_are_not_cached() {

@@ -133,7 +133,7 @@ impl SnapshotId {
 mod tests {
     use super::*;
 
-    /// Section 3.2: exactly nine parts, compared without regard to case.
+    /// CSI-020. Section 3.2: exactly nine parts, compared without regard to case.
     #[test]
     fn ids_have_nine_parts_and_ignore_case() {
         let text = "/subscriptions/s/resourceGroups/Group/providers/Microsoft.Compute/disks/pvc-1";
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Section 3.2: an ID without `/subscriptions/` is deleted without a call.
+    /// CSI-021. Section 3.2: an ID without `/subscriptions/` is deleted without a call.
     #[test]
     fn what_is_not_azures_is_deleted_by_doing_nothing() {
         assert_eq!(DiskId::for_deletion("fake-vol-id-1"), Ok(None));
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(DiskId::for_deletion(&id.to_string()), Ok(Some(id)));
     }
 
-    /// Section 3.2: a bare name is in the cluster's group.
+    /// CSI-022. Section 3.2: a bare name is in the cluster's group.
     #[test]
     fn a_snapshot_may_be_named_by_its_bare_name() {
         let place = ClusterPlace {

@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// Section 3.2: the naming rule, cutting and replacing.
+    /// CSI-023. Section 3.2: the naming rule, cutting and replacing.
     #[test]
     fn names_are_cut_or_replaced() {
         let long = "a".repeat(128);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     proptest! {
-        /// Section 3.2, FIX: the same request has the same name, which Azure takes.
+        /// CSI-023. Section 3.2, FIX: the same request has the same name, which Azure takes.
         #[test]
         fn any_request_has_one_valid_name(request in ".{0,200}") {
             let name = azure_name(&request);

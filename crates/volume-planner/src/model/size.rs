@@ -88,7 +88,7 @@ mod tests {
 
     const G: i64 = 1 << 30;
 
-    /// Section 3.7, step 3, and its FIX: over the limit is out of range.
+    /// CSI-024. Section 3.7, step 3, and its FIX: over the limit is out of range.
     #[test]
     fn sizes_are_rounded_up_within_the_limits() {
         let sku = DiskSku::PremiumLrs;

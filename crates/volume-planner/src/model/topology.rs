@@ -134,7 +134,7 @@ mod tests {
         Segments::from([(key.to_owned(), zone.to_owned())])
     }
 
-    /// Section 3.3: which labels are zones.
+    /// CSI-025. Section 3.3: which labels are zones.
     #[test]
     fn a_zone_begins_with_its_region() {
         for (label, region, expected) in [
@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Section 3.3: preferred before requisite, Kubernetes' label before the driver's, and the region of the class.
+    /// CSI-025. Section 3.3: preferred before requisite, Kubernetes' label before the driver's, and the region of the class.
     #[test]
     fn the_first_zone_that_is_preferred_is_chosen() {
         let own = zone_key(DRIVER);
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Sections 3.3 and 3.7: disks in all zones, and sources in one.
+    /// CSI-026. Sections 3.3 and 3.7: disks in all zones, and sources in one.
     #[test]
     fn a_disk_in_all_zones_has_none_and_a_source_forces_its_own() {
         let requirement = Requirement { preferred: vec![at(ZONE_LABEL, "westus2-1")], requisite: vec![] };
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(zones(&without, DiskSku::PremiumLrs), [""]);
     }
 
-    /// Section 3.3: the topology of a node.
+    /// CSI-027. Section 3.3: the topology of a node.
     #[test]
     fn a_node_reports_its_zone_twice_or_an_empty_one() {
         let both = of_node(Some("westus2-1"), Some("westus2"), DRIVER, true);

@@ -19,7 +19,7 @@ fn parse(list: &[(&str, &str)]) -> Result<DiskParameters> {
     DiskParameters::parse(&entries(list), &Entries::new(), &place(false))
 }
 
-/// Section 3.4: what holds without any parameter.
+/// CSI-002. Section 3.4: what holds without any parameter.
 #[test]
 fn without_parameters_the_defaults_hold() {
     let disk = parse(&[]).unwrap();
@@ -36,7 +36,7 @@ fn without_parameters_the_defaults_hold() {
     assert_eq!((stack.sku, stack.network), (DiskSku::StandardLrs, NetworkAccess::default()));
 }
 
-/// Section 3.4: each parameter, its key in any case.
+/// CSI-001. Section 3.4: each parameter, its key in any case.
 #[test]
 fn parameters_are_read_in_any_case_of_their_keys() {
     let disk = parse(&[
@@ -83,7 +83,7 @@ fn parameters_are_read_in_any_case_of_their_keys() {
     );
 }
 
-/// Sections 3.4 and 3.18: what is refused, as an invalid argument that names the key.
+/// CSI-001. Sections 3.4 and 3.18: what is refused, as an invalid argument that names the key.
 #[test]
 fn mistakes_are_refused_with_key_value_and_remedy() {
     for (list, words) in [
@@ -137,7 +137,7 @@ fn false_is_not_true() {
     assert!(!parse(&[("enableBursting", "yes")]).unwrap().has_bursting);
 }
 
-/// Section 2.2: what Azure Stack has not got.
+/// CSI-011. Section 2.2: what Azure Stack has not got.
 #[test]
 fn azure_stack_refuses_what_it_has_not_got() {
     let parse = |list: &[(&str, &str)]| DiskParameters::parse(&entries(list), &Entries::new(), &place(true));
@@ -146,7 +146,7 @@ fn azure_stack_refuses_what_it_has_not_got() {
     assert!(parse(&[("maxShares", "1"), ("networkAccessPolicy", "AllowAll")]).is_ok());
 }
 
-/// Sections 3.4 and 3.18: without a value, caching is what Azure takes.
+/// CSI-003. Sections 3.4 and 3.18: without a value, caching is what Azure takes.
 #[test]
 fn caching_is_none_where_azure_takes_no_other() {
     for (list, expected) in [
@@ -160,7 +160,7 @@ fn caching_is_none_where_azure_takes_no_other() {
     }
 }
 
-/// Section 2.5: variables stand for claim and volume, and the side-car's values become tags.
+/// CSI-006. Section 2.5: variables stand for claim and volume, and the side-car's values become tags.
 #[test]
 fn variables_are_replaced_in_tags_and_names() {
     let disk = parse(&[
@@ -186,7 +186,7 @@ fn variables_are_replaced_in_tags_and_names() {
     assert_eq!(disk.disk_name.as_deref(), Some("d-claim-${other}"));
 }
 
-/// Section 3.5: mutable parameters go before those of the class, whatever their spelling.
+/// CSI-007. Section 3.5: mutable parameters go before those of the class, whatever their spelling.
 #[test]
 fn mutable_parameters_replace_those_of_the_class() {
     let class = entries(&[("skuName", "Premium_LRS"), ("cachingMode", "None")]);

@@ -54,7 +54,7 @@ impl Modification {
 mod tests {
     use super::*;
 
-    /// Section 3.5, FIX: keys that cannot change are refused, not ignored.
+    /// CSI-008. Section 3.5, FIX: keys that cannot change are refused, not ignored.
     #[test]
     fn only_what_can_change_is_taken() {
         let parse = |key: &str, value: &str| Modification::parse(&[(key.into(), value.into())].into(), false);

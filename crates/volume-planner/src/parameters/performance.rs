@@ -45,7 +45,7 @@ impl Performance {
 mod tests {
     use super::*;
 
-    /// Section 3.4: the defaults of ultra disks, and their absence elsewhere.
+    /// CSI-004. Section 3.4: the defaults of ultra disks, and their absence elsewhere.
     #[test]
     fn ultra_disks_have_defaults_by_their_size() {
         let of = |iops, mbps| Performance { iops, mbps };

@@ -82,7 +82,7 @@ mod tests {
         SnapshotParameters::parse(&entries, &place)
     }
 
-    /// Section 3.6: only the exact text `false` disables, and Azure Stack has none.
+    /// CSI-009. Section 3.6: only the exact text `false` disables, and Azure Stack has none.
     #[test]
     fn snapshots_are_incremental_unless_the_class_says_false() {
         for (list, is_stack, expected) in [
@@ -96,7 +96,7 @@ mod tests {
         }
     }
 
-    /// Section 3.6, with its FIX: an unknown key is an invalid argument.
+    /// CSI-010. Section 3.6, with its FIX: an unknown key is an invalid argument.
     #[test]
     fn mistakes_are_invalid_arguments() {
         for list in [

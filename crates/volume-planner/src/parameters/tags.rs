@@ -89,7 +89,7 @@ mod tests {
         parse(text, delimiter).ok().map(|tags| tags.into_iter().collect())
     }
 
-    /// Section 2.5: separators, trimming, blank keys, characters that are refused.
+    /// CSI-005. Section 2.5: separators, trimming, blank keys, characters that are refused.
     #[test]
     fn tags_are_split_trimmed_and_checked() {
         let pairs = |list: &[(&str, &str)]| {

@@ -53,7 +53,7 @@ fn a_snapshot_is_made_beside_its_disk() {
     assert_eq!(elsewhere.id, SnapshotId::new("t", "other", "snapshot-1"));
 }
 
-/// Section 3.17: the same name of another disk is taken; one that failed is made again.
+/// CSI-050. Section 3.17: the same name of another disk is taken; one that failed is made again.
 #[test]
 fn a_name_belongs_to_one_disk() {
     let snapshot = plan(&[], None, None).unwrap();
@@ -70,7 +70,7 @@ fn a_name_belongs_to_one_disk() {
     assert!(matches!(snapshot.next(Some(ObservedSnapshot(&failed)), None), Ok(SnapshotStep::Put(..))));
 }
 
-/// Section 3.17, with its FIX: the steps of a copy to another region, each found again by what Azure has.
+/// CSI-051. Section 3.17, with its FIX: the steps of a copy to another region, each found again by what Azure has.
 #[test]
 fn a_copy_to_another_region_goes_on_where_it_was() {
     let list = [("location", "East US"), ("instantAccessDurationMinutes", "60")];

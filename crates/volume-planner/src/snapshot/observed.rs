@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Section 3.17: what makes a snapshot ready.
+    /// CSI-052. Section 3.17: what makes a snapshot ready.
     #[test]
     fn a_snapshot_is_ready_when_its_data_are_copied_or_instantly_there() {
         for (state, percent, instant, is_complete, is_ready) in [

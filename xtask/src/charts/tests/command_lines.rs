@@ -7,7 +7,13 @@ use super::Objects;
 
 /// Why programs refuse to start with the arguments that these objects give them.
 pub(super) fn refusals(objects: &Objects) -> Vec<String> {
-    objects.values().flat_map(containers).flat_map(refused_by_program).collect()
+    let all: Vec<&Value> = objects.values().flat_map(containers).collect();
+    let without_port = |container: &&&Value| {
+        let ports = container["ports"].as_array();
+        ports.into_iter().flatten().any(|port| port["containerPort"] == 0)
+    };
+    let without = all.iter().filter(without_port).map(|one| format!("{} has a port 0", one["name"]));
+    all.iter().flat_map(|container| refused_by_program(container)).chain(without).collect()
 }
 
 fn containers(object: &Value) -> Vec<&Value> {
@@ -35,6 +41,9 @@ fn refused_by_program(container: &Value) -> Vec<String> {
             Err(exit) => vec![format!("{exit:?}")],
         },
         "cloud-node-manager" => node_manager(arguments.clone()),
+        "azuredisk" => disk_driver(&arguments),
+        // It makes a folder.
+        "powershell.exe" if arguments.is_empty() => Vec::new(),
         // Behind a script that gives it the rest of its arguments, each in quotes.
         "powershell.exe" => {
             let rest = arguments.iter().skip(1);
@@ -51,8 +60,71 @@ fn refused_by_program(container: &Value) -> Vec<String> {
             Err(problem) => vec![format!("{problem:?}")],
         },
         "health-probe-proxy.exe" | "pause" | "acr-credential-provider" => Vec::new(),
+        name if OF_OTHERS.contains(&name) => Vec::new(),
         other => vec![format!("{other} is no program of ours")],
     }
+}
+
+/// Programs of other projects.
+const OF_OTHERS: [&str; 10] = [
+    "csi-provisioner",
+    "csi-attacher",
+    "csi-snapshotter",
+    "csi-resizer",
+    "liveness-probe",
+    "node-driver-registrar",
+    "csi-node-driver-registrar.exe",
+    "csi-snapshot-controller",
+    "azurediskplugin.exe",
+    "ccp-auto-thrust",
+];
+
+/// The flags of the disk driver that the chart gives.
+const OF_DISK_DRIVER: [&str; 32] = [
+    "allow-empty-cloud-config",
+    "check-disk-lun-collision",
+    "cloud-config-secret-name",
+    "cloud-config-secret-namespace",
+    "custom-user-agent",
+    "disable-avset-nodes",
+    "drivername",
+    "enable-disk-online-resize",
+    "enable-list-snapshots",
+    "enable-list-volumes",
+    "enable-otel-tracing",
+    "enable-perf-optimization",
+    "enable-traffic-manager",
+    "endpoint",
+    "force-detach-backoff",
+    "get-node-info-from-labels",
+    "get-nodeid-from-imds",
+    "kube-api-burst",
+    "kube-api-qps",
+    "metrics-address",
+    "nodeid",
+    "remove-not-ready-taint",
+    "reserved-data-disk-slot-num",
+    "support-zone",
+    "traffic-manager-port",
+    "user-agent-suffix",
+    "v",
+    "vm-type",
+    "vmss-cache-ttl-seconds",
+    "vmss-detach-timeout-seconds",
+    "volume-attach-limit",
+    "wait-for-snapshot-ready",
+];
+
+fn disk_driver(arguments: &[String]) -> Vec<String> {
+    let is_unknown = |argument: &&String| {
+        let name = argument.strip_prefix("--").and_then(|flag| flag.split_once('='));
+        !name.is_some_and(|(name, _)| OF_DISK_DRIVER.contains(&name))
+    };
+    arguments
+        .iter()
+        .filter(is_unknown)
+        .map(|argument| format!("{argument} is no flag of the driver"))
+        .collect()
 }
 
 fn node_manager(arguments: Vec<String>) -> Vec<String> {

@@ -5,6 +5,7 @@
 mod as_people_have_them;
 mod clusterctl;
 mod command_lines;
+mod disk_driver;
 mod rights;
 mod takeover;
 

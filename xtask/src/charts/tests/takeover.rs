@@ -6,37 +6,112 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::command_lines::{arguments, refusals};
-use super::{CLOUD_PROVIDER, Chart, Helm, Objects, folder, identity, rendered};
-use crate::charts::differences::LEFT_OUT;
+use super::{Chart, Helm, Objects, folder, identity, rendered};
+use crate::charts::differences::{COUNTERPARTS, Counterpart};
 use crate::charts::established::{Established, all};
 use crate::charts::values::nested;
 
-/// Flags of the established chart that ours does not give, with the reason.
-const FLAGS_LEFT_OUT: [(&str, &str); 1] = [("--port", "of releases before 1.26: health checks without TLS")];
-/// Values that the established chart shows and both programs refuse: an obsolete lock, and a deadline of 15s without the
-/// longer lease that belongs to it.
-const REFUSED: [&str; 2] = ["--leader-elect-resource-lock=configmap", "--leader-elect-lease-duration=15s"];
+static ON: Value = Value::Bool(true);
 
-/// Values of the established chart that show nowhere: its own repositories mean ours, and its port has no effect.
-const SILENT: [&str; 3] = [
-    "cloudControllerManager.imageRepository",
-    "cloudNodeManager.imageRepository",
-    "cloudControllerManager.port",
+/// What is special about the comparison with one established chart.
+struct Special {
+    chart: &'static str,
+    /// How many versions there are at least.
+    versions: usize,
+    /// Containers of the established chart that ours does not have, with the reason.
+    containers_left_out: &'static [(&'static str, &'static str)],
+    /// Flags of the established chart that ours does not give, with the reason.
+    flags_left_out: &'static [(&'static str, &'static str)],
+    /// Commands that ours starts in another way, with the reason.
+    commands: &'static [(&'static [&'static str], &'static str)],
+    /// Values that the established chart shows and both programs refuse.
+    refused: &'static [&'static str],
+    /// Values of the established chart that show nowhere.
+    silent: &'static [&'static str],
+    /// Parts that the facts about objects have, although they are off by default.
+    parts: &'static [&'static str],
+    /// Switches without which other values show nowhere.
+    beside: &'static [&'static str],
+}
+
+const SPECIAL: [Special; 2] = [
+    Special {
+        chart: super::CLOUD_PROVIDER,
+        versions: 50,
+        containers_left_out: &[],
+        flags_left_out: &[("--port", "of releases before 1.26: health checks without TLS")],
+        commands: &[(
+            &["/cloud-node-manager.exe"],
+            "Windows before 1.26 started the program without the script",
+        )],
+        // An obsolete lock, and a deadline of 15s without the longer lease that belongs to it.
+        refused: &["--leader-elect-resource-lock=configmap", "--leader-elect-lease-duration=15s"],
+        // Its own repositories mean ours, and its port has no effect.
+        silent: &[
+            "cloudControllerManager.imageRepository",
+            "cloudNodeManager.imageRepository",
+            "cloudControllerManager.port",
+        ],
+        parts: &[],
+        beside: &["cloudNodeManager.enableHealthProbeProxy"],
+    },
+    Special {
+        chart: super::DISK_DRIVER,
+        versions: 35,
+        containers_left_out: &[("liveness-probe", "of pods on Windows that are no host process containers")],
+        flags_left_out: &[(
+            "--health-port",
+            "open to the network: with the host's network the check is on localhost",
+        )],
+        commands: &[(
+            &[],
+            "pods on Windows that were no host process containers started the image's entrypoint",
+        )],
+        refused: &[],
+        silent: &[
+            // Its own repositories mean ours.
+            "image.azuredisk.repository",
+            // Other values of these have an effect.
+            "cloud",
+            "linux.distro",
+            // Its quotation marks are removed.
+            "snapshot.VolumeSnapshotClass.parameters.incremental",
+        ],
+        parts: &["snapshot.enabled"],
+        beside: &[
+            "snapshot.VolumeSnapshotClass.enabled",
+            "controller.otelTracing.enabled",
+            "linux.otelTracing.enabled",
+            "windows.otelTracing.enabled",
+        ],
+    },
 ];
 
-fn assert_accepted(objects: &Objects, about: &str) {
+impl Special {
+    fn counterpart(&self) -> &'static Counterpart {
+        COUNTERPARTS.iter().find(|one| one.chart == self.chart).unwrap()
+    }
+
+    /// Our objects with these values, with the parts that the facts have.
+    fn rendered<'a>(&self, helm: &Helm, values: impl Iterator<Item = (&'a str, &'a Value)>) -> Objects {
+        rendered(helm, self.chart, &nested(values.chain(self.parts.iter().map(|key| (*key, &ON)))))
+    }
+}
+
+fn assert_accepted(special: &Special, objects: &Objects, about: &str) {
     let refusals = refusals(objects);
     let wrong: Vec<&String> =
-        refusals.iter().filter(|text| !REFUSED.iter().any(|known| text.starts_with(known))).collect();
+        refusals.iter().filter(|text| !special.refused.iter().any(|known| text.starts_with(known))).collect();
     assert!(wrong.is_empty(), "{about}: {wrong:?}");
 }
 
 /// Each object has a counterpart that helm can update, and nothing that selects it changes.
-fn assert_counterparts(theirs: &Established, ours: &Objects) {
+fn assert_counterparts(special: &Special, theirs: &Established, ours: &Objects) {
     let about = &theirs.versions;
     for object in &theirs.objects {
         let name = identity(object);
-        if LEFT_OUT.iter().any(|(kind, left_out, _)| (*kind, *left_out) == (name.0.as_str(), name.2.as_str()))
+        let left_out = special.counterpart().left_out;
+        if left_out.iter().any(|(kind, left_out, _)| (*kind, *left_out) == (name.0.as_str(), name.2.as_str()))
         {
             assert!(!ours.contains_key(&name), "{about:?}: {name:?} is made: correct the table");
             continue;
@@ -54,7 +129,7 @@ fn assert_counterparts(theirs: &Established, ours: &Objects) {
                 template["spec"]["serviceAccountName"], object["serviceAccount"],
                 "{about:?} {name:?}"
             );
-            assert_containers(&object["containers"], &template["spec"]["containers"], about);
+            assert_containers(special, &object["containers"], &template["spec"], about);
         }
     }
 }
@@ -66,35 +141,46 @@ fn assert_contains(ours: &Value, theirs: Option<&Value>, about: &[String]) {
 }
 
 /// The same containers, commands and flags.
-fn assert_containers(theirs: &Value, ours: &Value, about: &[String]) {
+fn assert_containers(special: &Special, theirs: &Value, ours: &Value, about: &[String]) {
+    let on_windows = ours["nodeSelector"]["kubernetes.io/os"] == "windows";
+    let ours = ours["containers"].as_array().unwrap();
     for (name, their) in theirs.as_object().unwrap() {
-        let our = ours.as_array().unwrap().iter().find(|one| one["name"] == name.as_str()).unwrap();
-        // Windows before 1.26 started the program without the script.
-        if their["command"] != json!(["/cloud-node-manager.exe"]) {
-            assert_eq!(our["command"], their["command"], "{about:?} {name}");
-        }
+        let Some(our) = ours.iter().find(|one| one["name"] == name.as_str()) else {
+            let left_out = special.containers_left_out.iter().any(|(known, _)| known == name);
+            assert!(left_out && on_windows, "{about:?}: there is no container {name}");
+            continue;
+        };
+        let command: Vec<&str> =
+            their["command"].as_array().into_iter().flatten().map(|word| word.as_str().unwrap()).collect();
+        let is_changed = special.commands.iter().any(|(known, _)| *known == command) && on_windows;
+        assert!(is_changed || our.get("command") == their.get("command"), "{about:?} {name}: {command:?}");
         let given: BTreeSet<String> = arguments(our)
             .iter()
             .map(|argument| argument.trim_matches('\'').split('=').next().unwrap().to_owned())
             .collect();
         for flag in their["flags"].as_array().unwrap().iter().map(|flag| flag.as_str().unwrap()) {
-            let left_out = FLAGS_LEFT_OUT.iter().any(|(known, _)| *known == flag)
+            let left_out = special.flags_left_out.iter().any(|(known, _)| *known == flag)
                 || (flag == "--node-name" && our["command"] == json!(["powershell.exe"]));
             assert!(left_out || given.contains(flag), "{about:?} {name}: {flag} is missing in {given:?}");
         }
     }
 }
 
+fn given(one: &Established) -> impl Iterator<Item = (&str, &Value)> {
+    one.values.iter().map(|(key, value)| (key.as_str(), value))
+}
+
 #[test]
 fn the_defaults_of_each_version_make_counterparts_of_its_objects() {
     let Some(helm) = Helm::find().unwrap() else { return };
-    let established = all().unwrap();
-    assert!(established.iter().map(|one| one.versions.len()).sum::<usize>() > 50);
-    for one in &established {
-        let values = nested(one.values.iter().map(|(key, value)| (key.as_str(), value)));
-        let ours = rendered(&helm, CLOUD_PROVIDER, &values);
-        assert_counterparts(one, &ours);
-        assert_accepted(&ours, &one.versions[0]);
+    for special in &SPECIAL {
+        let established = all(special.chart).unwrap();
+        assert!(established.iter().map(|one| one.versions.len()).sum::<usize>() > special.versions);
+        for one in &established {
+            let ours = special.rendered(&helm, given(one));
+            assert_counterparts(special, one, &ours);
+            assert_accepted(special, &ours, &one.versions[0]);
+        }
     }
 }
 
@@ -102,29 +188,35 @@ fn the_defaults_of_each_version_make_counterparts_of_its_objects() {
 #[test]
 fn no_key_of_ours_is_needed() {
     let Some(helm) = Helm::find().unwrap() else { return };
-    let keys = Chart::read(&folder(CLOUD_PROVIDER)).unwrap().keys();
-    for one in all().unwrap() {
-        let null = Value::Null;
-        let absent = keys.keys().map(String::as_str).filter(|key| !one.values.contains_key(*key));
-        let absent = absent.map(|key| (key, &null));
-        let given = one.values.iter().map(|(key, value)| (key.as_str(), value));
-        let ours = rendered(&helm, CLOUD_PROVIDER, &nested(absent.chain(given)));
-        assert_counterparts(&one, &ours);
-        assert_accepted(&ours, &one.versions[0]);
-        for ((kind, ..), object) in &ours {
-            let selector = &object["spec"]["template"]["spec"]["nodeSelector"];
-            let control_plane = selector.get("node-role.kubernetes.io/control-plane");
-            assert!(kind != "Deployment" || control_plane.is_some(), "{:?}: {selector}", one.versions);
-            for container in object["spec"]["template"]["spec"]["containers"].as_array().into_iter().flatten()
-            {
-                let image = container["image"].as_str().unwrap();
-                assert!(
-                    image.starts_with("registry.example/"),
-                    "{:?}: {image} has no image of ours",
-                    one.versions
-                );
+    for special in &SPECIAL {
+        let keys = Chart::read(&folder(special.chart)).unwrap().keys();
+        for one in all(special.chart).unwrap() {
+            let null = Value::Null;
+            let absent = keys.keys().map(String::as_str).filter(|key| !one.values.contains_key(*key));
+            let ours = special.rendered(&helm, absent.map(|key| (key, &null)).chain(given(&one)));
+            assert_counterparts(special, &one, &ours);
+            assert_accepted(special, &ours, &one.versions[0]);
+            for object in ours.values() {
+                assert_ours(special, &one, object);
             }
         }
+    }
+}
+
+/// Our programs run there, and on the nodes of the established chart.
+fn assert_ours(special: &Special, one: &Established, object: &Value) {
+    let spec = &object["spec"]["template"]["spec"];
+    let is_disk_driver = special.chart == super::DISK_DRIVER;
+    let selector = &spec["nodeSelector"];
+    let control_plane = selector.get("node-role.kubernetes.io/control-plane");
+    let expects_control_plane = object["kind"] == "Deployment" && !is_disk_driver;
+    assert!(!expects_control_plane || control_plane.is_some(), "{:?}: {selector}", one.versions);
+    for container in spec["containers"].as_array().into_iter().flatten() {
+        let image = container["image"].as_str().unwrap();
+        let is_of_others =
+            is_disk_driver && (container["name"] != "azuredisk" || selector["kubernetes.io/os"] == "windows");
+        let is_ours = image.starts_with("registry.example/");
+        assert_ne!(is_ours, is_of_others, "{:?}: {image}", one.versions);
     }
 }
 
@@ -132,49 +224,53 @@ fn no_key_of_ours_is_needed() {
 #[test]
 fn each_value_of_each_version_reaches_a_program() {
     let Some(helm) = Helm::find().unwrap() else { return };
-    let chart = Chart::read(&folder(CLOUD_PROVIDER)).unwrap();
-    let keys = chart.keys();
-    let mut done = BTreeSet::new();
-    for one in all().unwrap() {
-        for (key, value) in one.values.iter().chain(&one.examples) {
-            if !done.insert((key.clone(), value.to_string())) {
-                continue;
+    for special in &SPECIAL {
+        let chart = Chart::read(&folder(special.chart)).unwrap();
+        let keys = chart.keys();
+        let mut done = BTreeSet::new();
+        let text = |objects: &Objects| serde_json::to_string(&objects.values().collect::<Vec<_>>()).unwrap();
+        // Of values that are our defaults.
+        let usual = special.rendered(&helm, special.beside.iter().map(|key| (*key, &ON)));
+        assert_accepted(special, &usual, special.chart);
+        let usual = text(&usual);
+        for one in all(special.chart).unwrap() {
+            for (key, value) in one.values.iter().chain(&one.examples) {
+                let known = keys.get(key).unwrap_or_else(|| panic!("the schema does not know {key}"));
+                if !done.insert((key.clone(), value.to_string())) {
+                    continue;
+                }
+                let shown = if known.default.as_ref() == Some(value) {
+                    usual.clone()
+                } else {
+                    let beside = special.beside.iter().map(|key| (*key, &ON));
+                    let ours = special.rendered(&helm, beside.chain([(key.as_str(), value)]));
+                    assert_accepted(special, &ours, key);
+                    text(&ours)
+                };
+                let expected = match value {
+                    // As JSON has it, without its quotation marks.
+                    Value::String(_) => value.to_string().trim_matches('"').to_owned(),
+                    Value::Number(value) => value.to_string(),
+                    _ => continue,
+                };
+                let is_silent = special.silent.contains(&key.as_str()) || known.is_without_effect();
+                assert!(is_silent || shown.contains(&expected), "{key}: {expected} is nowhere");
             }
-            // The two parts that only work with another value beside them.
-            let beside = json!(true);
-            let mut values = vec![(key.as_str(), value)];
-            if key.contains("ealthProbeProxy")
-                || key.ends_with("healthCheckPort")
-                || key.ends_with("targetPort")
-            {
-                values.insert(0, ("cloudNodeManager.enableHealthProbeProxy", &beside));
-            }
-            let ours = rendered(&helm, CLOUD_PROVIDER, &nested(values));
-            assert_accepted(&ours, key);
-            assert!(keys.contains_key(key), "the schema does not know {key}");
-            let text = serde_json::to_string(&ours.values().collect::<Vec<_>>()).unwrap();
-            let expected = match value {
-                Value::String(value) => value.clone(),
-                Value::Number(value) => value.to_string(),
-                _ => continue,
-            };
-            assert!(
-                SILENT.contains(&key.as_str()) || text.contains(&expected),
-                "{key}: {expected} is nowhere"
-            );
         }
+        assert!(done.len() > 70, "{}", done.len());
     }
-    assert!(done.len() > 70, "{}", done.len());
 }
 
 /// All values at once that comments of a version show.
 #[test]
 fn all_examples_of_each_version_render_together() {
     let Some(helm) = Helm::find().unwrap() else { return };
-    for one in all().unwrap() {
-        let values = one.values.iter().chain(&one.examples).map(|(key, value)| (key.as_str(), value));
-        let ours = rendered(&helm, CLOUD_PROVIDER, &nested(values));
-        assert_counterparts(&one, &ours);
-        assert_accepted(&ours, &one.versions[0]);
+    for special in &SPECIAL {
+        for one in all(special.chart).unwrap().iter().filter(|one| !one.examples.is_empty()) {
+            let shown = one.examples.iter().map(|(key, value)| (key.as_str(), value));
+            let ours = special.rendered(&helm, given(one).chain(shown));
+            assert_counterparts(special, one, &ours);
+            assert_accepted(special, &ours, &one.versions[0]);
+        }
     }
 }

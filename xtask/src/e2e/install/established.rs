@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::program::root;
 
 /// The facts of the newest versions.
-const FACTS: &str = "tests/corpus/charts/established";
+const FACTS: &str = "tests/corpus/charts/established/cloud-provider-azure";
 
 /// The verbs on each resource of the established roles.
 const CONTROLLER_MANAGER_RULES: [(&str, &str, &[&str]); 11] = [
