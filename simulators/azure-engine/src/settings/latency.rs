@@ -67,6 +67,9 @@ pub struct LatencyRule {
     pub resource_type: String,
     /// Milliseconds from the answer to the end of the operation, or from the request to its answer.
     pub ms: u64,
+    /// The most milliseconds, if each operation takes another time: drawn from the seed, evenly between the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_to_ms: Option<u64>,
     /// Where the figure comes from.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
@@ -76,6 +79,13 @@ impl LatencyRule {
     fn fits(&self, verb: &str, resource_type: &str) -> bool {
         let verb_fits = matches(&self.method, verb) || (verb == CREATE && matches(&self.method, "PUT"));
         verb_fits && matches(&self.resource_type, resource_type)
+    }
+
+    /// The milliseconds of one operation. The jitter of the profile uses other digits of the draw.
+    fn drawn(&self, draw: u64) -> u64 {
+        let ms = self.ms.min(MAX_MS);
+        let span = self.up_to_ms.map_or(0, |most| most.min(MAX_MS).saturating_sub(ms));
+        ms + (draw / 1_000) % (span + 1)
     }
 }
 
@@ -87,17 +97,21 @@ impl LatencyProfile {
 
     /// Adds a rule before all others.
     #[must_use]
-    pub fn with(mut self, method: &str, resource_type: &str, latency: Duration) -> Self {
+    pub fn with(self, method: &str, resource_type: &str, latency: Duration) -> Self {
         let ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
-        self.rules.insert(
-            0,
-            LatencyRule {
-                method: method.into(),
-                resource_type: resource_type.into(),
-                ms,
-                ..LatencyRule::default()
-            },
-        );
+        self.before_others(method, resource_type, ms, None)
+    }
+
+    /// Adds a rule before all others: each operation takes another time, drawn from the seed, evenly between these two.
+    #[must_use]
+    pub fn between(self, method: &str, resource_type: &str, least: Duration, most: Duration) -> Self {
+        let [ms, up_to] = [least, most].map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+        self.before_others(method, resource_type, ms, Some(up_to))
+    }
+
+    fn before_others(mut self, method: &str, resource_type: &str, ms: u64, up_to_ms: Option<u64>) -> Self {
+        let (method, resource_type) = (method.into(), resource_type.into());
+        self.rules.insert(0, LatencyRule { method, resource_type, ms, up_to_ms, source: String::new() });
         self
     }
 
@@ -108,14 +122,14 @@ impl LatencyProfile {
         let fits = |rule: &&LatencyRule| {
             rule.fits(verb, resource_type) || full.as_ref().is_some_and(|full| rule.fits(verb, full))
         };
-        let ms = self.rules.iter().find(fits).map_or(self.otherwise_ms, |rule| rule.ms);
+        let ms = self.rules.iter().find(fits).map_or(self.otherwise_ms, |rule| rule.drawn(draw));
         self.drawn(ms, draw)
     }
 
     /// The time from a request to its answer.
     pub fn answer(&self, verb: &str, resource_type: &str, draw: u64) -> Duration {
         let rule = self.answers.iter().find(|rule| rule.fits(verb, resource_type));
-        self.drawn(rule.map_or(self.answer_otherwise_ms, |rule| rule.ms), draw)
+        self.drawn(rule.map_or(self.answer_otherwise_ms, |rule| rule.drawn(draw)), draw)
     }
 
     fn drawn(&self, ms: u64, draw: u64) -> Duration {
@@ -151,6 +165,25 @@ mod tests {
             [of("CREATE", None), of("PUT", None), of("POST", Some("a")), of("POST", Some("b"))],
             [5, 0, 7, 0]
         );
+    }
+
+    #[test]
+    fn a_rule_with_two_bounds_draws_between_them() {
+        let (least, most) = (Duration::from_secs(5), Duration::from_secs(90));
+        let profile = LatencyProfile::instant().between("PUT", "*/virtualMachines", least, most);
+        let of = |draw| profile.of("PUT", "Microsoft.Compute/virtualMachines", None, draw);
+        let all: Vec<Duration> = (0..1_000).map(|number: u64| of(number * 7_919_317)).collect();
+        assert!(all.iter().all(|it| (least..=most).contains(it)));
+        let below = |limit: u64| all.iter().filter(|it| **it < Duration::from_secs(limit)).count();
+        assert!(
+            (200..300).contains(&below(26)) && (700..800).contains(&below(69)),
+            "{} {}",
+            below(26),
+            below(69)
+        );
+        let text = r#"{ "rules": [{ "method": "PUT", "resourceType": "*", "ms": 90, "upToMs": 5 }] }"#;
+        let reversed: LatencyProfile = serde_json::from_str(text).unwrap();
+        assert_eq!(reversed.of("PUT", "x", None, u64::MAX).as_millis(), 90);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const ANSWERS: [TypicalLatency; 5] = [
 ];
 
 fn rule(resource_type: String, (method, _, ms, source): &TypicalLatency) -> LatencyRule {
-    LatencyRule { method: (*method).into(), resource_type, ms: *ms, source: (*source).into() }
+    LatencyRule { method: (*method).into(), resource_type, ms: *ms, up_to_ms: None, source: (*source).into() }
 }
 
 /// The rules of all providers. Rules for a whole namespace come last, because several providers may share it.
