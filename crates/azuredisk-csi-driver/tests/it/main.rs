@@ -5,6 +5,7 @@
 mod attach;
 mod interruptions;
 mod leaders;
+mod moves;
 mod snapshots;
 mod volumes;
 mod world;
