@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(5);
 
-/// Pauses that grow by half each time, up to ten seconds.
+/// Pauses that grow by half each time, up to five seconds.
 #[derive(Debug)]
 pub(crate) struct Pace(Duration);
 

@@ -127,7 +127,7 @@ fn controller(machine: &Value) -> Controller {
     }
 }
 
-/// The version in the name of a size, such as 5 of `Standard_D2s_v5`; 1 where there is none.
+/// The version in the name of a size, such as 5 of `Standard_D2s_v5`; a name without a version has 1.
 fn version(size: &str) -> u32 {
     let last = size.rsplit('_').next().unwrap_or_default();
     last.strip_prefix(['v', 'V']).and_then(|version| version.parse().ok()).unwrap_or(1)

@@ -17,7 +17,7 @@ pub(crate) enum Node<'a> {
     Block(u32, u32),
     /// Another name of a file.
     File(&'a Path),
-    /// There is none among the files.
+    /// The files have no node.
     None,
 }
 

@@ -22,12 +22,12 @@ use volume_planner::attach::intent::{Attach, Detach};
 use volume_planner::attach::machine::{Machine, list_document};
 use volume_planner::id::DiskId;
 use volume_planner::{Code, Refusal};
-use writer::{Failure, Kind, Planned, Resource, Written};
+use writer::{Failure, Kind, Planned, Resource, Scope, Written};
 
 use super::intent::DiskIntent;
 use super::observed::ObservedMachine;
 use super::waiting::Urgency;
-use crate::controller::azure::{Azure, Connection, Sizes, is_gone};
+use crate::controller::azure::{Azure, Connection, Sizes, is_gone, says_full, was_canceled};
 use crate::controller::kubernetes::KubernetesView;
 use crate::pace::Pace;
 
@@ -147,10 +147,18 @@ impl DiskList {
 
 /// A failed call for the writer.
 fn failed(error: Error) -> Failure {
-    if is_gone(&error) {
-        return Failure { kind: Kind::NotFound, ..Failure::of(error, &[]) };
-    }
-    Failure::of(error, &[])
+    let known = if is_gone(&error) {
+        Some((Kind::NotFound, Scope::All))
+    } else if was_canceled(&error) {
+        // Whatever canceled it was not about one of the disks: all are planned again.
+        Some((Kind::Aborted, Scope::All))
+    } else if says_full(&error) {
+        Some((Kind::ResourceExhausted, Scope::Unclear))
+    } else {
+        None
+    };
+    let failure = Failure::of(error, &[]);
+    known.map_or(failure.clone(), |(kind, scope)| Failure { kind, scope, ..failure })
 }
 
 /// A refusal of the planner for the writer.

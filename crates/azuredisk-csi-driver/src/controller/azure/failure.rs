@@ -58,3 +58,15 @@ pub(in crate::controller) fn is_gone(error: &Error) -> bool {
         || error.has_code("InvalidParameter") && error.full_text().to_ascii_lowercase().contains(NO_INSTANCE);
     error.is_not_found() || is_instance()
 }
+
+/// Whether an operation was canceled: by Azure, or by a later one.
+pub(in crate::controller) fn was_canceled(error: &Error) -> bool {
+    let is_canceled =
+        |code: &str| ["Canceled", "OperationCanceled"].iter().any(|own| own.eq_ignore_ascii_case(code));
+    error.service().is_some_and(|answer| answer.codes().any(is_canceled))
+}
+
+/// Whether a machine takes no further disk. Azure's code for it also stands for a machine that is busy.
+pub(in crate::controller) fn says_full(error: &Error) -> bool {
+    code_of(AzureRequest::Machine, error) == Code::ResourceExhausted
+}

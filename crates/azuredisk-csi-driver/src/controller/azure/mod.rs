@@ -5,5 +5,5 @@ mod failure;
 mod sizes;
 
 pub use client::{Azure, Connection};
-pub(super) use failure::{is_gone, status_of, status_of_failure};
+pub(super) use failure::{is_gone, says_full, status_of, status_of_failure, was_canceled};
 pub(super) use sizes::Sizes;
