@@ -145,7 +145,7 @@ impl Sources {
             }
             match self.connect(&reading).await {
                 Ok(connection) => {
-                    tracing::info!(source = shown, "The changed cloud configuration takes effect");
+                    tracing::info!(sources = shown, "The changed cloud configuration takes effect");
                     azure.replace(connection);
                     metrics.reloaded(Reload::Applied);
                     reported.clear();

@@ -51,7 +51,7 @@ pub async fn run(
     if !problems.is_empty() {
         return Err(StartRefusal::one("the command line", problems).into());
     }
-    tracing::info!(version = %version::Version, driver = line.flags.drivername, node = line.flags.nodeid, "Starting {PROGRAM}");
+    tracing::info!(version = %version::Version, name = line.flags.drivername, node = line.flags.nodeid, "Starting {PROGRAM}");
     let metrics =
         Metrics::of_program(Build { program: PROGRAM, version: version::RELEASE, commit: version::COMMIT });
     let Some(client) = stop.run_until_cancelled(connect(&line, &environment)).await else { return Ok(()) };
@@ -86,7 +86,7 @@ pub async fn run(
     // Checked before.
     let endpoint: Endpoint = line.flags.endpoint.parse().context("--endpoint")?;
     let listener = Listener::bind(&endpoint).await?;
-    tracing::info!(%endpoint, "Serving the Container Storage Interface");
+    tracing::info!(address = %endpoint, "Serving the Container Storage Interface");
     let services = services(plugin(&line), controller, node, Observer::of(&metrics, Driver::Disk));
     serve(services, listener, stop).await.context("the server has failed")
 }

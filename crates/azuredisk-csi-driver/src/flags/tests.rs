@@ -10,7 +10,7 @@ fn read(words: &str) -> CommandLine {
     }
 }
 
-/// Section 3.20: the arguments of the established charts, for controller and node.
+/// CSI-078. Section 3.20: the arguments of the established charts, for controller and node.
 #[test]
 fn the_charts_arguments_are_read() {
     let controller = read(
@@ -55,7 +55,7 @@ fn defaults_are_those_of_the_replaced_program() {
     );
 }
 
-/// Go reads a flag with one dash, too, and a level in the next word.
+/// CSI-078. Go reads a flag with one dash, too, and a level in the next word.
 #[test]
 fn one_dash_is_as_good_as_two() {
     let line = read("-nodeid=n -support-zone=false -v=3 -drivername d");

@@ -42,7 +42,7 @@ async fn a_disk_comes_and_goes_on_each_kind_of_machine() {
     }
 }
 
-/// Section 3.9, FIX: all that waits for a machine is one write, attaches and detaches alike; and nothing waits for a fixed time: the
+/// CSI-072. Section 3.9, FIX: all that waits for a machine is one write, attaches and detaches alike; and nothing waits for a fixed time: the
 /// answer comes soon after the operation's end.
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_a_machine_is_one_write() {
@@ -69,7 +69,7 @@ async fn what_waits_for_a_machine_is_one_write() {
     assert_eq!(world.listed(&world.machine(nodes[0])).len(), 6);
 }
 
-/// The baseline: 100 volumes to four machines are four writes. 40 volumes for 32 slots: 32 are attached, and 8 get ResourceExhausted, the
+/// CSI-072. The baseline: 100 volumes to four machines are four writes. 40 volumes for 32 slots: 32 are attached, and 8 get ResourceExhausted, the
 /// newest ones.
 #[tokio::test(start_paused = true)]
 async fn many_volumes_are_one_write_for_each_machine_and_a_full_machine_says_so() {
@@ -162,7 +162,7 @@ async fn a_lun_that_an_attachment_names_is_not_given_to_another_disk() {
     assert_eq!(driver.publish(&a, "alone0").await.unwrap(), 0);
 }
 
-/// Section 3.11, step 1: from a machine that is gone a disk is detached as soon as Azure names no manager of it any more.
+/// CSI-074. Section 3.11, step 1: from a machine that is gone a disk is detached as soon as Azure names no manager of it any more.
 #[tokio::test(start_paused = true)]
 async fn a_disk_is_free_when_its_machine_is_gone() {
     let world = World::new();
@@ -222,7 +222,7 @@ async fn a_detach_is_forced_only_if_the_node_is_not_ready() {
     }
 }
 
-/// A write that Azure refuses because of one disk fails for this disk alone: the others are attached.
+/// CSI-075. A write that Azure refuses because of one disk fails for this disk alone: the others are attached.
 #[tokio::test(start_paused = true)]
 async fn one_disk_that_azure_refuses_does_not_keep_others_from_their_machine() {
     let world = World::new();
@@ -248,7 +248,7 @@ async fn one_disk_that_azure_refuses_does_not_keep_others_from_their_machine() {
     assert!(answers.iter().all(Result::is_ok), "{answers:?}");
 }
 
-/// A full group of machines of one cluster is no place for another cluster's disks: a neighbour with nodes of the same names in another
+/// CSI-076. A full group of machines of one cluster is no place for another cluster's disks: a neighbour with nodes of the same names in another
 /// group attaches its own disks alone.
 #[tokio::test(start_paused = true)]
 async fn a_neighbour_with_the_same_names_keeps_its_disks() {

@@ -113,7 +113,7 @@ async fn play(fatal: Option<usize>) -> (Vec<Value>, usize) {
     (end_state(&world), switch.calls())
 }
 
-/// Killed after every call to Azure: the same end.
+/// CSI-070. Killed after every call to Azure: the same end.
 #[tokio::test(start_paused = true)]
 async fn a_driver_that_is_killed_after_any_call_leaves_nothing_undone() {
     let (expected, calls) = play(None).await;

@@ -5,7 +5,7 @@ use tonic::Code;
 
 use crate::world::World;
 
-/// The baseline's fault that costs data: A attaches one disk, B another one, A a third one. The established driver's third write detaches
+/// CSI-071. The baseline's fault that costs data: A attaches one disk, B another one, A a third one. The established driver's third write detaches
 /// the second disk, because it is made from a list in memory.
 #[tokio::test(start_paused = true)]
 async fn a_list_is_never_written_from_memory() {
@@ -35,7 +35,7 @@ async fn a_list_is_never_written_from_memory() {
     assert_eq!(names, ["q3", "by-hand"]);
 }
 
-/// Success is said only for what Azure's list shows: what was detached by hand is attached again.
+/// CSI-073. Success is said only for what Azure's list shows: what was detached by hand is attached again.
 #[tokio::test(start_paused = true)]
 async fn what_was_detached_by_hand_is_attached_again() {
     let world = World::new();
@@ -48,7 +48,7 @@ async fn what_was_detached_by_hand_is_attached_again() {
     assert_eq!(world.listed(&world.machine("alone0")).len(), 1);
 }
 
-/// Both at the same time: the loser of a race reads again, and both disks are there.
+/// CSI-071. Both at the same time: the loser of a race reads again, and both disks are there.
 #[tokio::test(start_paused = true)]
 async fn two_at_once_lose_nothing() {
     let world = World::new();

@@ -164,7 +164,7 @@ async fn attributes_of_a_volume_change() {
     }
 }
 
-/// Section 3.17: volumes are listed with the nodes that have them, in pages.
+/// CSI-077. Section 3.17: volumes are listed with the nodes that have them, in pages.
 #[tokio::test(start_paused = true)]
 async fn volumes_are_listed_in_pages() {
     let world = World::new();
@@ -192,7 +192,7 @@ async fn volumes_are_listed_in_pages() {
     assert_eq!(page("invalid", 2).await.unwrap_err().code(), Code::Aborted);
 }
 
-/// With Kubernetes, its PersistentVolumes say which disks are the driver's, in all their groups.
+/// CSI-077. With Kubernetes, its PersistentVolumes say which disks are the driver's, in all their groups.
 #[tokio::test(start_paused = true)]
 async fn only_volumes_of_kubernetes_are_listed() {
     let world = World::new();

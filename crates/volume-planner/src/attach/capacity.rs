@@ -116,8 +116,7 @@ mod tests {
     fn the_page_of_families_is_made_from_the_table() {
         let text = format!(
             "# How many volumes a node takes\n\n\
-             A machine takes so many data disks as its size permits. The disk driver is being built; its pure part,\n\
-             `crates/volume-planner`, decides the number so:\n\n\
+             A machine takes so many data disks as its size permits. The disk driver decides the number so:\n\n\
              1. The flag `--volume-attach-limit`, if it is not negative, is the limit, and nothing is subtracted.\n\
              2. Otherwise the size's number is `MaxDataDiskCount` in Azure's list of sizes.\n\
              3. While that list cannot be read, or lacks the size, the rule of the size's family holds (the table below).\n\

@@ -224,8 +224,7 @@ fn the_page_of_parameters_is_made_from_the_tables() {
         "# Parameters of volumes\n\n\
          What the disk driver reads from classes. Keys are read in any case; an empty value counts as absent. A key that has\n\
          no row, a value of another form, two spellings of a key with different values, and parameters that conflict are\n\
-         refused with a message that names key, value and remedy. The driver itself is being built; its pure part,\n\
-         `crates/volume-planner`, has these tables, and this page is made from them.\n\n\
+         refused with a message that names key, value and remedy. This page is made from the tables that the driver reads.\n\n\
          ## StorageClass and VolumeAttributesClass\n\n\
          A VolumeAttributesClass takes the parameters that can change, and refuses the others. Its values go before those of\n\
          the StorageClass.\n\n{HEAD}{}\n\

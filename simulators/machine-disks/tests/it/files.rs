@@ -31,7 +31,7 @@ async fn world() -> World {
     World::start(Devices::Files, Duration::ZERO).await
 }
 
-/// csi.md 3.14: where a node looks for a disk on SCSI, by link and by `sys`.
+/// Section 3.14 of the specification of the drivers: where a node looks for a disk on SCSI, by link and by `sys`.
 #[tokio::test(start_paused = true)]
 async fn a_disk_on_scsi_is_at_its_lun() {
     let world = world().await;
@@ -53,7 +53,7 @@ async fn a_disk_on_scsi_is_at_its_lun() {
     assert!(!world.path("first", "dev/disk/azure/data").exists());
 }
 
-/// csi.md 3.14: the data disk of LUN n is namespace n + 2 of the controller of disks over the network.
+/// Section 3.14 of the specification of the drivers: the data disk of LUN n is namespace n + 2 of the controller of disks over the network.
 #[tokio::test(start_paused = true)]
 async fn a_disk_on_nvme_is_at_its_namespace() {
     let world = world().await;

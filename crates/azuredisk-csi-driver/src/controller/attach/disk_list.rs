@@ -32,7 +32,7 @@ use crate::controller::kubernetes::KubernetesView;
 use crate::pace::Pace;
 
 /// The list of one machine.
-pub(in crate::controller) struct DiskList {
+pub(crate) struct DiskList {
     machine: ResourceId,
     /// The node's name in Kubernetes.
     node: String,
@@ -50,7 +50,7 @@ pub(in crate::controller) struct DiskList {
 
 /// A list that is to be written.
 #[derive(Debug)]
-pub(in crate::controller) struct ListWrite {
+pub(crate) struct ListWrite {
     data_disks: Vec<Value>,
     /// The disks that it attaches or detaches, and the numbers of the requests.
     concerned: Vec<(DiskId, u64)>,

@@ -4,7 +4,7 @@ use volume_planner::attach::intent::{Attach, Detach};
 
 /// A disk is wanted in the list, or out of it.
 #[derive(Debug, Clone)]
-pub(in crate::controller) enum DiskIntent {
+pub(crate) enum DiskIntent {
     /// It is to be attached.
     Attach(Box<Attach>),
     /// It is to be detached.

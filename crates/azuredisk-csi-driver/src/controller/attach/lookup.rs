@@ -94,7 +94,7 @@ async fn list<T: serde::de::DeserializeOwned>(
 }
 
 /// The name that the node on a machine has if Azure's own names were kept; absent if the machine's ID does not show it.
-pub(in crate::controller) fn node_name_of(machine: &ResourceId) -> Option<String> {
+pub(crate) fn node_name_of(machine: &ResourceId) -> Option<String> {
     match machine.type_and_name_pairs().as_slice() {
         [(_, name)] => Some((*name).to_owned()),
         [(_, set), (_, number)] => Some(format!("{set}{}", in_base_36(number.parse().ok()?)?)),

@@ -11,7 +11,7 @@ const DELETING: &str = "Deleting";
 
 /// The machine.
 #[derive(Debug, Clone)]
-pub(in crate::controller) struct ObservedMachine {
+pub(crate) struct ObservedMachine {
     /// The version that was read.
     pub(super) etag: Option<String>,
     /// The list.

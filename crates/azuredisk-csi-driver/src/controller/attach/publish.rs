@@ -19,7 +19,7 @@ use volume_planner::id::DiskId;
 use volume_planner::{Code, Refusal};
 use writer::Kind;
 
-use super::Attachments;
+use super::attachments::Attachments;
 use super::intent::DiskIntent;
 use super::lookup::node_name_of;
 use crate::controller::azure::status_of_failure;
@@ -28,7 +28,7 @@ use crate::controller::messages::{capability, entries, map, refused, required};
 impl Attachments {
     /// Attaches a disk to a node's machine, together with all others that wait for this machine. The answer comes when Azure's list
     /// shows the disk's LUN.
-    pub(in crate::controller) async fn publish(
+    pub(crate) async fn publish(
         &self,
         request: ControllerPublishVolumeRequest,
     ) -> Result<ControllerPublishVolumeResponse, Status> {
@@ -53,12 +53,14 @@ impl Attachments {
             return Err(no_node(node));
         };
         let writer = self.writer(&machine, node).await?;
-        let announcement = writer.announce();
+        let mut announcement = Some(writer.announce());
         let mut document = self.disk(&disk).await?;
         let shares = document.as_ref().map(|document| ObservedDisk(document).max_shares());
         let shares = shares.max(context.max_shares).unwrap_or(1);
         access::check(&[capability(wanted)], shares).map_err(|it| refused(&it))?;
         if let Some(holder) = other_holder(document.as_ref(), &machine) {
+            // Others do not wait for that.
+            announcement = None;
             self.free(&request.volume_id, &disk, &holder, &machine).await?;
             document = self.disk(&disk).await?;
         }
@@ -67,7 +69,7 @@ impl Attachments {
 
         let intent = attachment::intent(arrival, disk.clone(), context, document.as_ref().map(ObservedDisk));
         let answer = writer
-            .submit(disk.clone(), DiskIntent::Attach(Box::new(intent)), asked, Some(announcement))
+            .submit(disk.clone(), DiskIntent::Attach(Box::new(intent)), asked, announcement)
             .await
             .map_err(|failure| {
                 if failure.kind == Kind::ResourceExhausted {

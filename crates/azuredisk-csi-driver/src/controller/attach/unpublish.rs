@@ -15,7 +15,7 @@ use volume_planner::id::DiskId;
 use volume_planner::{Code, Refusal};
 use writer::{Acknowledged, Failure, Writer};
 
-use super::Attachments;
+use super::attachments::Attachments;
 use super::disk_list::DiskList;
 use super::intent::DiskIntent;
 use crate::controller::messages::{refused, required};
@@ -24,7 +24,7 @@ use crate::pace::Pace;
 impl Attachments {
     /// Detaches a disk from a node's machine, together with all others that wait for this machine. The answer comes when Azure's list
     /// does not have it any more. From a machine that is gone it is detached as soon as Azure says so of the disk.
-    pub(in crate::controller) async fn unpublish(
+    pub(crate) async fn unpublish(
         &self,
         request: ControllerUnpublishVolumeRequest,
     ) -> Result<ControllerUnpublishVolumeResponse, Status> {

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 /// Forced detaches that wait for a machine. Azure takes them while another operation works on the machine.
 #[derive(Debug, Default)]
-pub(in crate::controller) struct Urgency {
+pub(crate) struct Urgency {
     waiting: AtomicUsize,
     came: Notify,
 }

@@ -73,7 +73,7 @@ impl Azure {
     ///
     /// # Errors
     /// There is no cloud configuration, or it cannot be used.
-    pub(in crate::controller) async fn connection(&self) -> Result<Arc<Connection>, Status> {
+    pub(crate) async fn connection(&self) -> Result<Arc<Connection>, Status> {
         if let Some(connection) = self.known() {
             return Ok(connection);
         }
@@ -96,12 +96,12 @@ impl Azure {
         self.0.connection.read().clone()
     }
 
-    pub(in crate::controller) async fn place(&self) -> Result<ClusterPlace, Status> {
+    pub(crate) async fn place(&self) -> Result<ClusterPlace, Status> {
         Ok(self.connection().await?.place.clone())
     }
 
     /// Reads a disk or a snapshot; `None` if Azure says that it does not exist.
-    pub(in crate::controller) async fn get(
+    pub(crate) async fn get(
         &self,
         request: AzureRequest,
         id: &ResourceId,
@@ -112,7 +112,7 @@ impl Azure {
     }
 
     /// All resources of a kind in a group: `disks`, `snapshots`. A group that does not exist has none.
-    pub(in crate::controller) async fn list(
+    pub(crate) async fn list(
         &self,
         request: AzureRequest,
         group: &ResourceId,
@@ -129,7 +129,7 @@ impl Azure {
 
     /// Creates a resource and waits until Azure has done so; one that was created meanwhile is left as it is. Answers the
     /// document if Azure gave its final state.
-    pub(in crate::controller) async fn create(
+    pub(crate) async fn create(
         &self,
         request: AzureRequest,
         id: &ResourceId,
@@ -148,7 +148,7 @@ impl Azure {
     }
 
     /// Replaces a resource that Azure failed to make.
-    pub(in crate::controller) async fn replace_failed(
+    pub(crate) async fn replace_failed(
         &self,
         request: AzureRequest,
         id: &ResourceId,
@@ -163,7 +163,7 @@ impl Azure {
     }
 
     /// Changes members of a resource and waits until Azure has done so.
-    pub(in crate::controller) async fn patch(
+    pub(crate) async fn patch(
         &self,
         request: AzureRequest,
         id: &ResourceId,
@@ -178,11 +178,7 @@ impl Azure {
     }
 
     /// Deletes a resource and waits until it is gone. One that does not exist counts as deleted.
-    pub(in crate::controller) async fn delete(
-        &self,
-        request: AzureRequest,
-        id: &ResourceId,
-    ) -> Result<(), Status> {
+    pub(crate) async fn delete(&self, request: AzureRequest, id: &ResourceId) -> Result<(), Status> {
         let client = &self.connection().await?.client;
         let deleted = client.delete_and_wait(id, version(request), Class::Delete).await;
         finished("delete", id, deleted).map_err(|error| status_of(request, &error))

@@ -6,7 +6,7 @@ use volume_planner::azure_error::{AzureRequest, classify};
 use writer::{Failure, Kind};
 
 /// The status for a failed call.
-pub(in crate::controller) fn status_of(request: AzureRequest, error: &Error) -> Status {
+pub(crate) fn status_of(request: AzureRequest, error: &Error) -> Status {
     let code = code_of(request, error);
     let after = error.retry_after().filter(|_| error.is_throttled());
     let message = match after {
@@ -33,7 +33,7 @@ fn code_of(request: AzureRequest, error: &Error) -> Code {
 }
 
 /// The status for a failure of a machine's writer.
-pub(in crate::controller) fn status_of_failure(failure: &Failure) -> Status {
+pub(crate) fn status_of_failure(failure: &Failure) -> Status {
     if let Some(cause) = &failure.cause {
         return status_of(AzureRequest::Machine, cause);
     }
@@ -53,20 +53,20 @@ pub(in crate::controller) fn status_of_failure(failure: &Failure) -> Status {
 const NO_INSTANCE: &str = "is not an active virtual machine scale set vm instanceid";
 
 /// Whether Azure says that a machine does not exist.
-pub(in crate::controller) fn is_gone(error: &Error) -> bool {
+pub(crate) fn is_gone(error: &Error) -> bool {
     let is_instance =
         || error.has_code("InvalidParameter") && error.full_text().to_ascii_lowercase().contains(NO_INSTANCE);
     error.is_not_found() || is_instance()
 }
 
 /// Whether an operation was canceled: by Azure, or by a later one.
-pub(in crate::controller) fn was_canceled(error: &Error) -> bool {
+pub(crate) fn was_canceled(error: &Error) -> bool {
     let is_canceled =
         |code: &str| ["Canceled", "OperationCanceled"].iter().any(|own| own.eq_ignore_ascii_case(code));
     error.service().is_some_and(|answer| answer.codes().any(is_canceled))
 }
 
 /// Whether a machine takes no further disk. Azure's code for it also stands for a machine that is busy.
-pub(in crate::controller) fn says_full(error: &Error) -> bool {
+pub(crate) fn says_full(error: &Error) -> bool {
     code_of(AzureRequest::Machine, error) == Code::ResourceExhausted
 }

@@ -22,16 +22,16 @@ const VERSION: ApiVersion = ApiVersion::new("2021-07-01");
 
 /// The sizes. Clones share them.
 #[derive(Debug, Clone)]
-pub(in crate::controller) struct Sizes(Arc<Inner>);
+pub(crate) struct Sizes(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     azure: Azure,
-    known: Mutex<Known>,
+    known: Mutex<PublishedList>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct PublishedList {
     published: Arc<PublishedSizes>,
     /// When they are read next; absent while they are being read.
     next: Option<Instant>,
@@ -39,13 +39,13 @@ struct Known {
 }
 
 impl Sizes {
-    pub(in crate::controller) fn new(azure: Azure) -> Self {
+    pub(crate) fn new(azure: Azure) -> Self {
         Self(Arc::new(Inner { azure, known: Mutex::default() }))
     }
 
     /// The number of data disks of a size. Azure's list is read in the background: until it is there, the rule of the size's family
     /// counts, which is never too large.
-    pub(in crate::controller) fn max_data_disks(&self, size: Option<&str>) -> u32 {
+    pub(crate) fn max_data_disks(&self, size: Option<&str>) -> u32 {
         self.read_if_due();
         let published = Arc::clone(&self.0.known.lock().published);
         max_data_disks(size.and_then(|size| published.max_data_disks(size)), size).0

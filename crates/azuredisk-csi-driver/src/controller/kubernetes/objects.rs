@@ -14,7 +14,7 @@ use volume_planner::id::DiskId;
 
 /// What is known of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::controller) struct NodeFacts {
+pub(crate) struct NodeFacts {
     /// Its machine, once the node names it.
     pub machine: Option<ResourceId>,
     /// Whether it is ready; absent if it does not say.

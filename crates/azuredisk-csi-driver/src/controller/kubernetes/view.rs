@@ -18,7 +18,7 @@ use tonic::Status;
 use volume_planner::id::DiskId;
 
 use super::attachment_name::attachment_name;
-pub(in crate::controller) use super::objects::NodeFacts;
+pub(crate) use super::objects::NodeFacts;
 use super::objects::Objects;
 
 /// How long the API server may take to answer about one object.
@@ -105,7 +105,7 @@ impl KubernetesView {
     ///
     /// # Errors
     /// They are not known in time: which LUNs are in use is unknown, so nothing may be attached.
-    pub(in crate::controller) async fn until_complete(&self) -> Result<(), Status> {
+    pub(crate) async fn until_complete(&self) -> Result<(), Status> {
         let Some(inner) = &self.0 else { return Ok(()) };
         let complete = async {
             loop {
@@ -122,30 +122,27 @@ impl KubernetesView {
         timeout(ANSWER_TIMEOUT, complete).await.map_err(unknown)
     }
 
-    pub(in crate::controller) fn node(&self, name: &str) -> Option<NodeFacts> {
+    pub(crate) fn node(&self, name: &str) -> Option<NodeFacts> {
         self.0.as_ref()?.objects.read().node(name)
     }
 
     /// The names of the nodes on these machines, as far as they are known.
-    pub(in crate::controller) fn nodes_on(
-        &self,
-        machines: &BTreeSet<ResourceId>,
-    ) -> BTreeMap<ResourceId, String> {
+    pub(crate) fn nodes_on(&self, machines: &BTreeSet<ResourceId>) -> BTreeMap<ResourceId, String> {
         self.0.as_ref().map(|inner| inner.objects.read().nodes_on(machines)).unwrap_or_default()
     }
 
     /// The LUNs of a node that attachments name, each with its disk.
-    pub(in crate::controller) fn luns_of(&self, node: &str) -> BTreeMap<u32, DiskId> {
+    pub(crate) fn luns_of(&self, node: &str) -> BTreeMap<u32, DiskId> {
         self.0.as_ref().map(|inner| inner.objects.read().luns_of(node)).unwrap_or_default()
     }
 
     /// The disks of the driver's volumes; absent if they are not known.
-    pub(in crate::controller) fn disks(&self) -> Option<BTreeSet<DiskId>> {
+    pub(crate) fn disks(&self) -> Option<BTreeSet<DiskId>> {
         self.0.as_ref()?.objects.read().disks()
     }
 
     /// Writes a warning about the volume of a disk: an event, if Kubernetes has the volume.
-    pub(in crate::controller) fn warn_of(&self, disk: &DiskId, reason: &'static str, message: &str) {
+    pub(crate) fn warn_of(&self, disk: &DiskId, reason: &'static str, message: &str) {
         let Some(inner) = &self.0 else { return };
         if let Some(volume) = inner.objects.read().volume_of(disk) {
             inner.events.warning(volume, reason, message);
@@ -154,7 +151,7 @@ impl KubernetesView {
 
     /// Whether Kubernetes wants the volume on the node: its API is asked now, because a watch may be behind. Absent if it does
     /// not answer.
-    pub(in crate::controller) async fn has_attachment(&self, volume: &str, node: &str) -> Option<bool> {
+    pub(crate) async fn has_attachment(&self, volume: &str, node: &str) -> Option<bool> {
         let inner = self.0.as_ref()?;
         let api = Api::<VolumeAttachment>::all(inner.client.clone());
         let name = attachment_name(volume, &inner.driver, node);

@@ -14,7 +14,7 @@ use volume_planner::snapshot::create::{NewSnapshot, SnapshotRequest, SnapshotSte
 use volume_planner::snapshot::observed::{ObservedSnapshot, SnapshotFacts};
 use volume_planner::{Code, Refusal};
 
-use super::{Snapshots, message};
+use super::snapshot_calls::{Snapshots, message};
 use crate::controller::messages::{entries, refused, required};
 use crate::pace::Pace;
 
@@ -24,7 +24,7 @@ const MAX_WRITES: u32 = 4;
 impl Snapshots {
     /// Creates a snapshot, or finds the one that an earlier call has created. It is answered before its data are copied, as not
     /// ready; the side-car asks again.
-    pub(in crate::controller) async fn create(
+    pub(crate) async fn create(
         &self,
         request: CreateSnapshotRequest,
     ) -> Result<CreateSnapshotResponse, Status> {

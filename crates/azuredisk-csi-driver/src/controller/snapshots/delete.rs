@@ -6,12 +6,12 @@ use volume_planner::Code;
 use volume_planner::azure_error::AzureRequest;
 use volume_planner::id::SnapshotId;
 
-use super::Snapshots;
+use super::snapshot_calls::Snapshots;
 use crate::controller::messages::{refused, required};
 
 impl Snapshots {
     /// Deletes a snapshot. The ID of something that is no snapshot of Azure's names none, and its deletion succeeds.
-    pub(in crate::controller) async fn delete(
+    pub(crate) async fn delete(
         &self,
         request: DeleteSnapshotRequest,
     ) -> Result<DeleteSnapshotResponse, Status> {

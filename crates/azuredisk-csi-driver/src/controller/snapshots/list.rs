@@ -10,16 +10,13 @@ use volume_planner::azure_error::AzureRequest;
 use volume_planner::id::{DiskId, SnapshotId};
 use volume_planner::listing::snapshots::{SnapshotFilter, list_snapshots};
 
-use super::{Snapshots, message};
+use super::snapshot_calls::{Snapshots, message};
 use crate::controller::messages::refused;
 
 impl Snapshots {
     /// A page of snapshots: the one with an ID, those of a volume, or all of the cluster's group. An ID that is malformed is that of
     /// no snapshot.
-    pub(in crate::controller) async fn list(
-        &self,
-        request: ListSnapshotsRequest,
-    ) -> Result<ListSnapshotsResponse, Status> {
+    pub(crate) async fn list(&self, request: ListSnapshotsRequest) -> Result<ListSnapshotsResponse, Status> {
         let place = self.azure.place().await?;
         let asked = |text: &str| !text.is_empty();
         let id = asked(&request.snapshot_id)

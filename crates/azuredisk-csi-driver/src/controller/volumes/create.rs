@@ -15,7 +15,7 @@ use volume_planner::disk::observed::ObservedDisk;
 use volume_planner::disk::source::Source;
 use volume_planner::parameters::disk::DiskParameters;
 
-use super::Volumes;
+use super::volume_calls::Volumes;
 use crate::controller::messages::{
     capability, entries, map, range, refused, required, requirement, topologies,
 };
@@ -26,10 +26,7 @@ const MAX_WRITES: u32 = 3;
 
 impl Volumes {
     /// Creates a disk, or finds the one that an earlier call has created.
-    pub(in crate::controller) async fn create(
-        &self,
-        request: CreateVolumeRequest,
-    ) -> Result<CreateVolumeResponse, Status> {
+    pub(crate) async fn create(&self, request: CreateVolumeRequest) -> Result<CreateVolumeResponse, Status> {
         required(&request.name, "volume name")?;
         let place = self.azure.place().await?;
         let (class, mutable) = (entries(request.parameters), entries(request.mutable_parameters));

@@ -8,15 +8,12 @@ use volume_planner::disk::delete;
 use volume_planner::disk::observed::ObservedDisk;
 use volume_planner::id::DiskId;
 
-use super::Volumes;
+use super::volume_calls::Volumes;
 use crate::controller::messages::refused;
 
 impl Volumes {
     /// Deletes a disk that no machine has.
-    pub(in crate::controller) async fn delete(
-        &self,
-        request: DeleteVolumeRequest,
-    ) -> Result<DeleteVolumeResponse, Status> {
+    pub(crate) async fn delete(&self, request: DeleteVolumeRequest) -> Result<DeleteVolumeResponse, Status> {
         let disk = DiskId::for_deletion(&request.volume_id).map_err(|it| refused(&it))?;
         let Some(disk) = disk else { return Ok(DeleteVolumeResponse {}) };
         let _held = self.locks.hold(&request.volume_id)?;

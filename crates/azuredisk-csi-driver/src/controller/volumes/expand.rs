@@ -10,12 +10,12 @@ use volume_planner::disk::observed::ObservedDisk;
 use volume_planner::id::DiskId;
 use volume_planner::{Code, Refusal};
 
-use super::Volumes;
+use super::volume_calls::Volumes;
 use crate::controller::messages::{range, refused, required};
 
 impl Volumes {
     /// Grows a disk. The node always has to see the new size: of a file system, and of a block device.
-    pub(in crate::controller) async fn expand(
+    pub(crate) async fn expand(
         &self,
         request: ControllerExpandVolumeRequest,
     ) -> Result<ControllerExpandVolumeResponse, Status> {

@@ -9,17 +9,14 @@ use tonic::Status;
 use volume_planner::azure_error::AzureRequest;
 use volume_planner::listing::volumes::{ListedVolume, list_volumes};
 
-use super::Volumes;
+use super::volume_calls::Volumes;
 use crate::controller::attach::node_name_of;
 use crate::controller::messages::refused;
 
 impl Volumes {
     /// A page of the driver's volumes, each with the nodes that have it: those of Kubernetes' volumes in all their groups, or
     /// without Kubernetes the disks of the cluster's group.
-    pub(in crate::controller) async fn list(
-        &self,
-        request: ListVolumesRequest,
-    ) -> Result<ListVolumesResponse, Status> {
+    pub(crate) async fn list(&self, request: ListVolumesRequest) -> Result<ListVolumesResponse, Status> {
         let place = self.azure.place().await?;
         let volumes = self.view.disks();
         let groups: BTreeSet<ResourceId> = match &volumes {

@@ -11,12 +11,12 @@ use volume_planner::id::DiskId;
 use volume_planner::parameters::modification::Modification;
 use volume_planner::{Code, Refusal};
 
-use super::Volumes;
+use super::volume_calls::Volumes;
 use crate::controller::messages::{entries, refused, required};
 
 impl Volumes {
     /// Changes a disk's kind, or its operations and throughput.
-    pub(in crate::controller) async fn modify(
+    pub(crate) async fn modify(
         &self,
         request: ControllerModifyVolumeRequest,
     ) -> Result<ControllerModifyVolumeResponse, Status> {

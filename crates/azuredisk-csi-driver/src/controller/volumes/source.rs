@@ -11,7 +11,7 @@ use volume_planner::disk::source::Source;
 use volume_planner::id::{DiskId, SnapshotId};
 use volume_planner::{ClusterPlace, Code, Refusal};
 
-use super::Volumes;
+use super::volume_calls::Volumes;
 use crate::controller::messages::refused;
 
 /// How many disks are read to find the size of one whose copy has not begun.

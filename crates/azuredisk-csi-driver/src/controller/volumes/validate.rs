@@ -10,12 +10,12 @@ use volume_planner::disk::observed::ObservedDisk;
 use volume_planner::id::DiskId;
 use volume_planner::{Code, Refusal, access};
 
-use super::Volumes;
+use super::volume_calls::Volumes;
 use crate::controller::messages::{capability, entries, refused, required};
 
 impl Volumes {
     /// Confirms capabilities of a volume, or says which one it does not have.
-    pub(in crate::controller) async fn validate(
+    pub(crate) async fn validate(
         &self,
         request: ValidateVolumeCapabilitiesRequest,
     ) -> Result<ValidateVolumeCapabilitiesResponse, Status> {

@@ -91,7 +91,7 @@ impl DiskWatch {
         self.look();
         let holder = self.azure.document(disk).and_then(|disk| disk["managedBy"].as_str().map(str::to_owned));
         let holder = holder.and_then(|holder| ResourceId::parse(&holder).ok());
-        if holder.as_ref().map(|holder| as_listed(holder)) != Some(machine.clone()) {
+        if holder.as_ref().map(as_listed) != Some(machine.clone()) {
             self.report(format!("{disk} counts as attached to {machine}, but {holder:?} has it"));
         }
     }
