@@ -16,6 +16,7 @@ mod simulator;
 mod simulators;
 mod statistics;
 mod turnover;
+mod volumes;
 
 use clap::Subcommand;
 
@@ -42,6 +43,9 @@ pub enum Bench {
     Services(services::Arguments),
     /// The simulated Azure under 5,000 machines: lists, requests a second on one core, memory.
     Simulator(simulator::Arguments),
+    /// The driver for disks: volumes created, attached, moved and deleted at once: times, calls, memory of both roles,
+    /// compared with the driver that it replaces.
+    Volumes(volumes::Arguments),
 }
 
 /// Measures and prints a table.
@@ -58,5 +62,6 @@ pub fn run(screen: Screen, bench: Bench) -> anyhow::Result<()> {
         Bench::Planning(arguments) => planning::run(screen, &arguments),
         Bench::Services(arguments) => services::run(screen, arguments),
         Bench::Simulator(arguments) => simulator::run(screen, &arguments),
+        Bench::Volumes(arguments) => volumes::run(screen, &arguments),
     }
 }

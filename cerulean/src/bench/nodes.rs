@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::process::{Files, Manager, Running};
 use super::resident::{Memory, megabytes, processor_time};
-use super::simulators::{Idle, is_initialised, start_azure, start_kubernetes};
+use super::simulators::{INSTANCES, Idle, is_initialised, start_azure, start_kubernetes};
 use super::statistics::percentile;
 use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::{Screen, row};
@@ -69,7 +69,6 @@ const SINGLE_SERVICES: usize = 10;
 const ROUND: Duration = Duration::from_secs(10);
 
 const CLIENT_SECRET: &str = "bench";
-const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
 /// Measures and prints tables.
 ///

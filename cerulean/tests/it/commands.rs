@@ -448,6 +448,11 @@ fn the_bench_names_the_program_that_is_missing_and_how_to_have_it() {
         manager,
         "cerulean: none/ours is not there; build it with `cargo build --release`, or name it with --manager\n"
     );
+    let driver = said(&["volumes", "--driver", "none/ours"]);
+    assert_eq!(
+        driver,
+        "cerulean: none/ours is not there; build it with `cargo build --release`, or name it with --driver\n"
+    );
     // Without a subject it prints what can be measured.
     let help = text(&cerulean().arg("bench").output().unwrap());
     assert!(help.contains("services") && help.contains("node-manager"), "{help}");

@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=999))]
     pub nodes: u64,
     /// Duration of Azure's operations: instant, quick (0.8 s for networks), typical or a JSON file.
-    #[arg(long, default_value = "instant", value_parser = latency)]
+    #[arg(long, default_value = "instant", value_parser = Latency::parse)]
     pub latency: Latency,
     /// Let load balancers hold the nodes' addresses instead of their network interfaces.
     #[arg(long)]
@@ -48,8 +48,14 @@ pub struct Latency {
     pub profile: LatencyProfile,
 }
 
-fn latency(text: &str) -> Result<Latency, String> {
-    Ok(Latency { name: text.to_owned(), profile: latency::parse(text)? })
+impl Latency {
+    /// Parses what `--latency` takes.
+    ///
+    /// # Errors
+    /// What is wrong, and the allowed values.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self { name: text.to_owned(), profile: latency::parse(text)? })
+    }
 }
 
 impl Arguments {

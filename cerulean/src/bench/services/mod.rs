@@ -22,7 +22,7 @@ use indicatif::ProgressBar;
 use super::process::Manager;
 use crate::runtime::{TWO_THREADS, runtime};
 use crate::screen::Screen;
-pub use arguments::Arguments;
+pub use arguments::{Arguments, Latency};
 use machine::Machine;
 use report::{Program, Report, Row};
 use scenario::{CHAIN, SCENARIOS, TAKEOVER};

@@ -1,17 +1,15 @@
 //! A simulated cluster in which a program is measured.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use azure_simulator::{Azure, Journal, Options, RequestKind};
+use azure_simulator::{Journal, Options, RequestKind};
 use azure_types::ResourceId;
 use clock::Clock;
 use indicatif::ProgressBar;
-use k8s::names::TAINT_UNINITIALIZED;
-use kubernetes_simulator::{Kubernetes, Object};
-use serde_json::{Value, json};
+use kubernetes_simulator::Kubernetes;
+use serde_json::Value;
 use simulated_cluster::{HostedCluster, HostedOptions, NodePool, Shape};
 use stand_ins::Pace;
 use tempfile::TempDir;
@@ -22,7 +20,7 @@ use super::arguments::Arguments;
 use super::critical_path;
 use crate::bench::process::{Files, Manager, Running};
 use crate::bench::resident::{Memory, processor_time};
-use crate::bench::simulators::{Idle, is_initialised};
+use crate::bench::simulators::{INSTANCES, Idle, host_name, initialise_nodes};
 
 /// The time until a silent kubelet's node is missed. In Kubernetes it is 40 s, which no controller manager can change,
 /// and which is not part of the measurement.
@@ -36,8 +34,6 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 const STAND_INS_UP: Duration = Duration::from_secs(2);
 /// The interval at which progress is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-
-const INSTANCES: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
 
 /// The cluster, and the program that currently runs in it.
 pub struct Stage {
@@ -238,24 +234,4 @@ impl Stage {
             |document: &Value| Some((document["instanceId"].as_str()?.to_owned(), host_name(document)?));
         self.cluster.azure.documents_of_type(INSTANCES).iter().filter_map(machine).collect()
     }
-}
-
-/// Initialises every node as its node manager would: sets the provider ID and removes the taint.
-async fn initialise_nodes(kubernetes: Kubernetes, azure: Azure) {
-    loop {
-        let next = |nodes: &[Arc<Object>]| nodes.iter().find(|node| !is_initialised(node)).cloned();
-        let Ok(node) = kubernetes.until("Node", next).await else { return };
-        let machines = azure.documents_of_type(INSTANCES);
-        let machine = machines.iter().find(|machine| host_name(machine).as_deref() == Some(node.name()));
-        let id = machine.and_then(|machine| machine["id"].as_str()).unwrap_or_default();
-        let mut taints = node.value()["spec"]["taints"].as_array().cloned().unwrap_or_default();
-        taints.retain(|taint| taint["key"] != TAINT_UNINITIALIZED);
-        let patch = json!({"spec": {"providerID": format!("azure://{id}"), "taints": taints}});
-        // A node that was deleted meanwhile needs nothing.
-        let _gone = kubernetes.merge("Node", "", node.name(), &patch);
-    }
-}
-
-fn host_name(machine: &Value) -> Option<String> {
-    Some(machine["properties"]["osProfile"]["computerName"].as_str()?.to_ascii_lowercase())
 }

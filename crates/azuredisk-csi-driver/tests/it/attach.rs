@@ -47,7 +47,7 @@ async fn a_disk_comes_and_goes_on_each_kind_of_machine() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_a_machine_is_one_write() {
     let world = World::new();
-    let driver = world.driver();
+    let driver = &world.driver();
     let names: Vec<String> = (0..12).map(|number| format!("v{number}")).collect();
     let ids = join_all(names.iter().map(|name| driver.volume(name))).await;
     let nodes = ["alone0", "alone1"];
@@ -67,6 +67,16 @@ async fn what_waits_for_a_machine_is_one_write() {
     assert!(left.iter().all(Result::is_ok) && came.iter().all(Result::is_ok), "{left:?} {came:?}");
     assert_eq!(world.machine_writes(), before + 1);
     assert_eq!(world.listed(&world.machine(nodes[0])).len(), 6);
+
+    // Detaches come some milliseconds apart, as over a socket.
+    let before = (world.machine_writes(), Instant::now());
+    let left = join_all(first[2..].iter().enumerate().map(|(at, id)| async move {
+        sleep(Duration::from_millis(5) * u32::try_from(at).unwrap()).await;
+        driver.unpublish(id, nodes[0]).await
+    }));
+    assert!(left.await.iter().all(Result::is_ok));
+    assert_eq!(world.machine_writes(), before.0 + 1);
+    assert!(before.1.elapsed() < MACHINE * 23 / 20, "{:?}", before.1.elapsed());
 }
 
 /// CSI-072. The baseline: 100 volumes to four machines are four writes. 40 volumes for 32 slots: 32 are attached, and 8 get ResourceExhausted, the

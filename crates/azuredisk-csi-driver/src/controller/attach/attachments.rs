@@ -71,6 +71,6 @@ impl Attachments {
     }
 }
 
-/// A batch waits for requests that have begun and still read their disks: a hundred reads may take some seconds, and a write of a
-/// machine takes fifteen. Where none has begun, nothing waits.
-const PACE: Pace = Pace { linger: Duration::from_secs(3), busy: Duration::from_secs(2) };
+/// A batch waits for requests that have begun and still read their disks: a hundred reads take some seconds where a hundred creations
+/// have used the subscription's reads up, and a write of a machine takes fifteen. Where none has begun, nothing waits.
+const PACE: Pace = Pace { linger: Duration::from_secs(7), busy: Duration::from_secs(2) };

@@ -1,5 +1,7 @@
 //! A volume is detached from a node.
 
+use std::time::Duration;
+
 use arm::Class;
 use azure_types::ResourceId;
 use csi::v1::{ControllerUnpublishVolumeRequest, ControllerUnpublishVolumeResponse};
@@ -20,6 +22,10 @@ use super::disk_list::DiskList;
 use super::intent::DiskIntent;
 use crate::controller::messages::{refused, required};
 use crate::pace::Pace;
+
+/// Detaches that come at once come some milliseconds apart. A detach waits so long for others: one that misses the write of a machine
+/// waits for a whole write more.
+const GATHERING: Duration = Duration::from_millis(20);
 
 impl Attachments {
     /// Detaches a disk from a node's machine, together with all others that wait for this machine. The answer comes when Azure's list
@@ -67,7 +73,9 @@ impl Attachments {
         node: &str,
     ) -> Result<Acknowledged<DiskList>, Failure> {
         let asked = LogicalTime::now();
-        let regular = writer.submit(disk.clone(), self.intent(disk, false), asked, None);
+        let announcement = writer.announce();
+        sleep(GATHERING).await;
+        let regular = writer.submit(disk.clone(), self.intent(disk, false), asked, Some(announcement));
         let mut regular = std::pin::pin!(regular);
         let failed = tokio::select! {
             answer = &mut regular => match answer {
