@@ -44,7 +44,7 @@ impl Sources {
     ///
     /// # Errors
     /// A document cannot be read or parsed, or both together are not a configuration that this release supports. All
-    /// problems of keys are named at once ([`StartRefusal`]), each with key, value and remedy.
+    /// problems of keys are named at once ([`command_line::StartRefusal`]), each with key, value and remedy.
     pub(crate) async fn read(
         &self,
         client: &Client,
@@ -77,7 +77,7 @@ impl Sources {
 ///
 /// # Errors
 /// The file is unreadable or does not contain a configuration that this release supports. All problems are named at
-/// once ([`StartRefusal`]), each with key, value and remedy.
+/// once ([`command_line::StartRefusal`]), each with key, value and remedy.
 pub fn read(path: &str, environment: &ProcessEnvironment) -> anyhow::Result<CloudConfig> {
     let reading = Reading::of(path, read_file(path, FLAG)?, environment)?;
     reading.warn(path);
