@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use azure_simulator::{LatencyProfile, Options};
+use azuredisk_csi_driver::controller::ControllerOptions;
 use futures::future::join_all;
 use serde_json::json;
+use simulated_cluster::{Shape, StandaloneMachine};
+use testkit::KillSwitch;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
@@ -282,4 +285,46 @@ async fn a_neighbour_with_the_same_names_keeps_its_disks() {
     own.unpublish(&a, "alone0").await.unwrap();
     let theirs = neighbour.shape.machine(&neighbour.shape.machines[0]);
     assert_eq!(world.listed(&theirs), [("same".to_owned(), 0)]);
+}
+
+/// CSI-079. Section 3.10: a disk that is deleted before the write is not found, and the others are attached. A disk that is made under its name
+/// afterwards is another one: what was proven once does not stay so.
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_was_absent_once_is_attached_when_it_is_there_again() {
+    let world = World::new();
+    let options = ControllerOptions { batch_window: Duration::from_secs(2), ..ControllerOptions::default() };
+    let driver = world.driver_with(&KillSwitch::never(), options);
+    let (gone, stays) = (driver.volume("gone").await, driver.volume("stays").await);
+    let id = azure_types::ResourceId::parse(&gone).unwrap();
+    let deletion = async {
+        sleep(Duration::from_secs(1)).await;
+        world.azure.delete(&id).unwrap();
+    };
+    let (missing, attached, ()) =
+        tokio::join!(driver.publish(&gone, "alone0"), driver.publish(&stays, "alone0"), deletion);
+    assert_eq!(missing.unwrap_err().code(), Code::NotFound);
+    assert!(attached.is_ok(), "{attached:?}");
+    assert_eq!(driver.volume("gone").await, gone);
+    driver.publish(&gone, "alone0").await.unwrap();
+    assert_eq!(world.listed(&world.machine("alone0")).len(), 2);
+}
+
+/// CSI-080. Section 3.11: a machine in another group, whose Node is gone, is found by the disk: success is said when its list does not have the
+/// disk any more.
+#[tokio::test(start_paused = true)]
+async fn a_disk_is_detached_from_a_machine_whose_node_is_gone() {
+    let mut shape = Shape { zones: Vec::new(), pools: Vec::new(), ..Shape::default() };
+    shape.machines = vec![StandaloneMachine::new("far").of_size("Standard_D4s_v3").in_group("elsewhere")];
+    let latency = LatencyProfile::instant().with("*", "*/virtualMachines", MACHINE);
+    let world = World::of(shape, Options { latency, ..Options::default() });
+    let driver = world.driver();
+    let id = driver.volume("a").await;
+    driver.publish(&id, "far").await.unwrap();
+    let machine = world.machine("far");
+    assert_eq!(world.listed(&machine).len(), 1);
+    world.kubernetes.delete("Node", "", "far").unwrap();
+    let restarted = world.driver();
+    sleep(Duration::from_secs(1)).await;
+    restarted.unpublish(&id, "far").await.unwrap();
+    assert_eq!(world.listed(&machine), []);
 }

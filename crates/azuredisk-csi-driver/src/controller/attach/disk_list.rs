@@ -1,7 +1,7 @@
 //! The list of a machine's data disks, as a shared resource with one writer.
 //!
 //! The list is read anew for what arrives after the last reading, and written under the version that was read: another writer's
-//! change makes Azure refuse the write, and it is planned again. Who waits is answered by what Azure's list shows afterwards.
+//! change makes Azure refuse the write, and it is planned again. Callers are answered by what Azure's list shows afterwards.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
@@ -44,7 +44,7 @@ pub(crate) struct DiskList {
     pub(super) urgency: Urgency,
     /// The latest state, and what it is newer than.
     latest: Mutex<Option<(LogicalTime, ObservedMachine)>>,
-    /// Disks in the list that are proven not to exist: Azure refuses every list with one of them.
+    /// Disks that were just proven not to exist, for the plan that follows. Azure refuses every list with one of them.
     absent: Mutex<BTreeSet<DiskId>>,
 }
 
@@ -105,35 +105,34 @@ impl DiskList {
             os_encryption_set: observed.os_encryption_set.clone(),
             has_ultra: observed.has_ultra,
             is_stack: self.is_stack,
-            absent_disks: self.absent.lock().clone(),
+            absent_disks: observed.absent_disks.clone(),
         }
     }
 
-    /// Looks for the disks of the list that do not exist, after Azure did not find something. Whether there are new ones.
-    async fn find_absent(&self, list: &[Value]) -> Result<bool, Failure> {
+    /// The disks of the list that do not exist, after Azure did not find something.
+    async fn absent_of(&self, list: &[Value]) -> Result<BTreeSet<DiskId>, Failure> {
         let id = |entry: &Value| {
             let id = entry.pointer("/managedDisk/id").and_then(Value::as_str)?;
             DiskId::parse(id, Code::Internal).ok()
         };
-        let mut found = false;
+        let mut absent = BTreeSet::new();
         for disk in list.iter().filter_map(id) {
             let client = &self.connection().await?.client;
             let document: Result<Option<Value>, Error> =
                 client.get_optional(disk.resource(), ApiVersion::DISKS, Class::Delete).await;
             if document.map_err(failed)?.is_none() {
                 tracing::warn!(machine = %self.machine, %disk, "a disk in a machine's list does not exist: it is left out");
-                found |= self.absent.lock().insert(disk);
+                absent.insert(disk);
             }
         }
-        Ok(found)
+        Ok(absent)
     }
 
     /// Sends the list, and waits until Azure has applied it.
     async fn send(&self, observed: &ObservedMachine, write: &ListWrite) -> Result<(), Failure> {
         let client = self.connection().await?.client.giving_faults_back();
         let document = list_document(&self.machine, &observed.location, write.data_disks.clone());
-        // Azure takes a forced detach in place of the operation that works on the machine, whose version may have changed.
-        let etag = observed.etag.as_deref().filter(|_| !write.is_forced);
+        let etag = observed.etag.as_deref();
         let accepted: Accepted<Value> = client
             .put(&self.machine, ApiVersion::COMPUTE, &document, etag, Class::Delete)
             .await
@@ -147,18 +146,16 @@ impl DiskList {
 
 /// A failed call for the writer.
 fn failed(error: Error) -> Failure {
-    let known = if is_gone(&error) {
-        Some((Kind::NotFound, Scope::All))
-    } else if was_canceled(&error) {
-        // Whatever canceled it was not about one of the disks: all are planned again.
-        Some((Kind::Aborted, Scope::All))
-    } else if says_full(&error) {
-        Some((Kind::ResourceExhausted, Scope::Unclear))
-    } else {
-        None
-    };
+    let (gone, canceled, full) = (is_gone(&error), was_canceled(&error), says_full(&error));
     let failure = Failure::of(error, &[]);
-    known.map_or(failure.clone(), |(kind, scope)| Failure { kind, scope, ..failure })
+    let (kind, scope) = match failure.kind {
+        _ if gone => (Kind::NotFound, Scope::All),
+        // A cancellation is about none of the disks: all are planned again.
+        _ if canceled => (Kind::Aborted, Scope::All),
+        _ if full => (Kind::ResourceExhausted, Scope::Unclear),
+        kind => (kind, failure.scope),
+    };
+    Failure { kind, scope, ..failure }
 }
 
 /// A refusal of the planner for the writer.
@@ -214,6 +211,7 @@ impl Resource for DiskList {
             self.urgency.unless_urgent(pace.pause()).await;
             observed = self.read().await?;
         }
+        observed.absent_disks = std::mem::take(&mut *self.absent.lock());
         Ok(observed)
     }
 
@@ -273,12 +271,17 @@ impl Resource for DiskList {
         }
         let Err(failure) = sent else { return Ok(Written::Whole(self.read().await?)) };
         *self.latest.lock() = None;
-        if failure.is_not_found() && self.find_absent(&write.data_disks).await? {
-            let mut hasher = DefaultHasher::new();
-            self.absent.lock().hash(&mut hasher);
-            return Ok(Written::Prepared { what: hasher.finish() });
+        if !failure.is_not_found() {
+            return Err(failure);
         }
-        Err(failure)
+        let absent = self.absent_of(&write.data_disks).await?;
+        if absent.is_empty() {
+            return Err(failure);
+        }
+        let mut hasher = DefaultHasher::new();
+        absent.hash(&mut hasher);
+        *self.absent.lock() = absent;
+        Ok(Written::Prepared { what: hasher.finish() })
     }
 
     /// A request that is made again is a new one, although its list may be one that was written before.

@@ -1,5 +1,7 @@
 //! A machine as Azure has it: its list of data disks, and what decides about attaches.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use volume_planner::attach::data_disk;
 use volume_planner::id::DiskId;
@@ -20,6 +22,9 @@ pub(crate) struct ObservedMachine {
     pub(super) location: String,
     pub(super) os_encryption_set: Option<String>,
     pub(super) has_ultra: Option<bool>,
+    /// Disks that were proven not to exist right before this reading, because Azure had refused a list for one of them. A later
+    /// reading knows none: a disk of the same name may have been made since.
+    pub(super) absent_disks: BTreeSet<DiskId>,
     state: String,
 }
 
@@ -38,6 +43,7 @@ impl ObservedMachine {
             has_ultra: document
                 .pointer("/properties/additionalCapabilities/ultraSSDEnabled")
                 .and_then(Value::as_bool),
+            absent_disks: BTreeSet::new(),
             state: text("/properties/provisioningState").unwrap_or_default(),
         }
     }

@@ -117,7 +117,7 @@ impl Attachments {
                 tracing::info!(%disk, machine = %from, "detaching a disk from a machine where it is not wanted");
                 self.detach(disk, &from, node.as_deref().unwrap_or(from.name())).await?;
                 // The disk names its manager for a moment longer than the manager's list has it.
-                self.until_released(disk, Some(&from)).await
+                self.until_released(disk, &from).await
             }
         }
     }

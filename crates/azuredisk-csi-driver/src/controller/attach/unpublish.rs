@@ -20,6 +20,7 @@ use writer::{Acknowledged, Failure, Writer};
 use super::attachments::Attachments;
 use super::disk_list::DiskList;
 use super::intent::DiskIntent;
+use super::lookup::node_name_of;
 use crate::controller::messages::{refused, required};
 use crate::pace::Pace;
 
@@ -36,16 +37,29 @@ impl Attachments {
     ) -> Result<ControllerUnpublishVolumeResponse, Status> {
         required(&request.volume_id, "volume ID")?;
         required(&request.node_id, "node ID")?;
-        // What is no disk is attached nowhere.
+        // An ID that is not a disk's is attached to no machine.
         let Ok(disk) = DiskId::parse(&request.volume_id, Code::InvalidArgument) else {
             return Ok(ControllerUnpublishVolumeResponse {});
         };
         let _waiting = self.metrics.waits();
         match self.machines.find(&request.node_id).await? {
             Some(machine) => self.detach(&disk, &machine, &request.node_id).await?,
-            None => self.until_released(&disk, None).await?,
+            None => self.detach_from_holder(&disk, &request.node_id).await?,
         }
         Ok(ControllerUnpublishVolumeResponse {})
+    }
+
+    /// Detaches a disk from the machine of a node for which no machine was found: the disk itself may name it, which is then in another
+    /// group, or gone.
+    async fn detach_from_holder(&self, disk: &DiskId, node: &str) -> Result<(), Status> {
+        let document = self.azure.get(AzureRequest::Disk, disk.resource(), Class::Delete).await?;
+        let Some(document) = document else { return Ok(()) };
+        let is_nodes =
+            |machine: &ResourceId| node_name_of(machine).is_some_and(|name| name.eq_ignore_ascii_case(node));
+        match ObservedDisk(&document).all_managers().iter().map(manager_id).find(is_nodes) {
+            Some(machine) => self.detach(disk, &machine, node).await,
+            None => Ok(()),
+        }
     }
 
     /// Detaches a disk from a machine.
@@ -55,7 +69,7 @@ impl Attachments {
             Ok(answer) => answer,
             Err(failure) if failure.is_not_found() => {
                 self.machines.forget(node);
-                return self.until_released(disk, Some(machine)).await;
+                return self.until_released(disk, machine).await;
             }
             Err(failure) => return Err(self.without_machine(node, &failure)),
         };
@@ -110,19 +124,14 @@ impl Attachments {
         DiskIntent::Detach { arrival: self.arrival(), detach: Detach { disk: disk.clone(), is_forced } }
     }
 
-    /// Waits until Azure does not name a machine that is gone as the disk's manager any more; `None` means that no machine of the node was
-    /// found, so that no manager of the disk can be it.
-    pub(super) async fn until_released(
-        &self,
-        disk: &DiskId,
-        machine: Option<&ResourceId>,
-    ) -> Result<(), Status> {
+    /// Waits until Azure does not name a machine as the disk's manager any more.
+    pub(super) async fn until_released(&self, disk: &DiskId, machine: &ResourceId) -> Result<(), Status> {
         let mut pace = Pace::default();
         loop {
             let document = self.azure.get(AzureRequest::Disk, disk.resource(), Class::Delete).await?;
             let Some(document) = document else { return Ok(()) };
             let managers = ObservedDisk(&document).all_managers();
-            let is_held = managers.iter().map(manager_id).any(|manager| machine == Some(&manager));
+            let is_held = managers.iter().map(manager_id).any(|manager| manager == *machine);
             if !is_held {
                 return Ok(());
             }
