@@ -5,18 +5,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use arm::{CallObserver, Clock, Cloud, Credential};
+use arm::{Budgets, CallObserver, Clock, Cloud, Credential};
+use async_trait::async_trait;
 use cloud_config::Document;
 use kube::Client;
 use manager::configuration::{Reading, SecretKey, read_file};
+use manager::reload::Reloading;
+use parking_lot::Mutex;
 use program::environment::ProcessEnvironment;
-use program::in_one_line;
 use telemetry::metrics::azure::{ConfigMetrics, Reload};
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 use volume_planner::ClusterPlace;
 use volume_planner::topology::normalize_region;
 
@@ -25,9 +24,6 @@ use crate::controller::{Azure, Connection};
 const VARIABLE: &str = "AZURE_CREDENTIAL_FILE";
 const USUAL_FILE: &str = "/etc/kubernetes/azure.json";
 const KEY: &str = "cloud-config";
-
-/// Interval between readings: file and Secret are small, and a revoked credential is replaced soon.
-const READ_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Where the configuration is read, and what a client of Azure needs besides.
 #[derive(Clone)]
@@ -51,7 +47,7 @@ impl Sources {
         })
     }
 
-    /// Reads the configuration; `None` if there is none.
+    /// Reads the configuration; `None` if no source exists.
     ///
     /// # Errors
     /// A document cannot be read, or is no configuration that this release supports.
@@ -101,7 +97,7 @@ impl Sources {
         Ok(Connection { client, place })
     }
 
-    /// Reads the configuration and connects; `None` if there is none.
+    /// Reads the configuration and connects; `None` if no source exists.
     ///
     /// # Errors
     /// As [`Self::read`] and [`Self::connect`].
@@ -111,60 +107,38 @@ impl Sources {
         let connection = self.connect(&reading).await.context(shown)?;
         Ok(Some((reading, connection)))
     }
+}
 
-    /// Puts each change of the configuration into force, until `stop`. One that cannot be used leaves the former one in force.
-    pub async fn follow(
-        self,
-        mut running: Option<Reading>,
-        azure: Azure,
-        metrics: ConfigMetrics,
-        stop: CancellationToken,
-    ) {
-        let mut reported = String::new();
-        while stop.run_until_cancelled(sleep(READ_INTERVAL)).await.is_some() {
-            let changed = match self.read().await {
-                Ok(Some((shown, reading))) => {
-                    let is_same = running.as_ref().is_some_and(|running| running.has_effect_of(&reading));
-                    (!is_same).then_some((shown, reading))
-                }
-                Ok(None) => None,
-                Err(error) => {
-                    self.refuse(&in_one_line(&error), Reload::Unreadable, &mut reported, &metrics);
-                    continue;
-                }
-            };
-            let Some((shown, reading)) = changed else {
-                reported.clear();
-                continue;
-            };
-            let moved = running.as_ref().map(|running| running.config.changed_identity(&reading.config));
-            if let Some(moved) = moved.filter(|moved| !moved.is_empty()) {
-                let problem = moved.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-                self.refuse(&problem, Reload::NeedsRestart, &mut reported, &metrics);
-                continue;
-            }
-            match self.connect(&reading).await {
-                Ok(connection) => {
-                    tracing::info!(sources = shown, "The changed cloud configuration takes effect");
-                    azure.replace(connection);
-                    metrics.reloaded(Reload::Applied);
-                    reported.clear();
-                    running = Some(reading);
-                }
-                Err(error) => self.refuse(&in_one_line(&error), Reload::Refused, &mut reported, &metrics),
-            }
-        }
+/// A controller whose connection to Azure follows the configuration.
+pub(crate) struct Reloader {
+    pub sources: Sources,
+    pub azure: Azure,
+    pub metrics: ConfigMetrics,
+    /// The budgets of the connection in force, which metrics show.
+    pub budgets: Arc<Mutex<Option<Budgets>>>,
+}
+
+#[async_trait]
+impl Reloading for Reloader {
+    fn sources(&self) -> String {
+        let secret = self.sources.secret.as_ref().map(SecretKey::shown);
+        let file = self.sources.environment.variable(VARIABLE).unwrap_or_else(|| USUAL_FILE.to_owned());
+        secret.into_iter().chain([file]).collect::<Vec<_>>().join(" or ")
     }
 
-    /// Says once that a configuration cannot be used.
-    fn refuse(&self, problem: &str, result: Reload, reported: &mut String, metrics: &ConfigMetrics) {
-        metrics.reloaded(result);
-        if *reported == problem {
-            return;
-        }
-        tracing::warn!(
-            "The cloud configuration cannot be used as it is now; the previous one stays in force: {problem}"
-        );
-        problem.clone_into(reported);
+    async fn read(&self, _: Option<&Reading>) -> anyhow::Result<Option<Reading>> {
+        Ok(self.sources.read().await?.map(|(_, reading)| reading))
+    }
+
+    async fn apply(&mut self, reading: &Reading) -> anyhow::Result<()> {
+        let connection = self.sources.connect(reading).await?;
+        tracing::info!("The changed cloud configuration takes effect");
+        *self.budgets.lock() = Some(connection.client.budgets().clone());
+        self.azure.replace(connection);
+        Ok(())
+    }
+
+    fn reloaded(&self, result: Reload) {
+        self.metrics.reloaded(result);
     }
 }

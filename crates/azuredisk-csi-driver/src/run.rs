@@ -13,6 +13,7 @@ use csi::operation::Driver;
 use csi::server::{serve, services};
 use csi::v1::plugin_capability::{service, volume_expansion};
 use kube::Client;
+use manager::reload::follow;
 use manager::{Calls, show_budgets};
 use parking_lot::Mutex;
 use program::environment::ProcessEnvironment;
@@ -23,7 +24,7 @@ use telemetry::metrics::{Build, MachineDiskMetrics, Metrics};
 use telemetry::server::{self, Readers, metrics_router};
 use tokio_util::sync::CancellationToken;
 
-use crate::configuration::Sources;
+use crate::configuration::{Reloader, Sources};
 use crate::controller::{Azure, DiskController, KubernetesView};
 use crate::flags::CommandLine;
 use crate::node_role;
@@ -105,7 +106,7 @@ fn plugin(line: &CommandLine) -> Plugin {
     }
 }
 
-/// The connection to Kubernetes; `None` where there is none: outside of a pod without a kubeconfig.
+/// The connection to Kubernetes; `None` outside of a pod without a kubeconfig.
 async fn connect(line: &CommandLine, environment: &ProcessEnvironment) -> anyhow::Result<Option<Client>> {
     let kubeconfig = line.flags.kubeconfig.as_str();
     let in_pod = environment.variable("KUBERNETES_SERVICE_HOST").is_some();
@@ -154,8 +155,10 @@ async fn open(
         *budgets.lock() = Some(connection.client.budgets().clone());
     }
     let azure = Azure::new(connection);
-    let follow = sources.follow(reading, azure.clone(), ConfigMetrics::of(metrics), stop.clone());
-    tokio::spawn(follow);
+    let metrics = ConfigMetrics::of(metrics);
+    let following = follow(Reloader { sources, azure: azure.clone(), metrics, budgets }, reading);
+    let stop = stop.clone();
+    tokio::spawn(async move { stop.run_until_cancelled(following).await });
     Ok(azure)
 }
 

@@ -12,6 +12,7 @@ use k8s::{EndpointSlice, Namespace, Node, Service};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use manager::DelegatedAuthorizer;
+use manager::reload::follow;
 use planner::{Cluster, ClusterPlan};
 use program::kubernetes::RequestObserver;
 use provider::Provider;
@@ -70,8 +71,9 @@ pub async fn run(
         client: client.clone(),
         environment,
         meter: Arc::clone(&meter),
+        generations: next,
     };
-    let _until_the_end = AbortOnDropHandle::new(tokio::spawn(reloader.follow(reading, next)));
+    let _until_the_end = AbortOnDropHandle::new(tokio::spawn(follow(reloader, Some(reading))));
     let lead = {
         let (client, line) = (client.clone(), &line);
         let options = {

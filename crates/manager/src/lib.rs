@@ -1,8 +1,10 @@
-//! Glue that the managers share between `telemetry`, which knows neither cloud nor Kubernetes, and both of them.
+//! What programs with a cloud configuration share: its documents ([`configuration`]) and their changes ([`reload`]), metrics of calls to
+//! Azure, and who may read metrics.
 
 mod calls;
 pub mod configuration;
 mod delegated;
+pub mod reload;
 
 pub use calls::{Calls, show_budgets};
 pub use delegated::DelegatedAuthorizer;

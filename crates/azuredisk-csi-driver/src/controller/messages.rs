@@ -61,7 +61,7 @@ pub(super) fn capability(capability: &VolumeCapability) -> Capability {
     }
 }
 
-/// A time as Azure writes it, such as `2026-01-02T03:04:05.678+00:00`; absent if it is none.
+/// A time as Azure writes it, such as `2026-01-02T03:04:05.678+00:00`; absent if the text is no time.
 pub(super) fn timestamp(text: &str) -> Option<prost_types::Timestamp> {
     let time: jiff::Timestamp = text.parse().ok()?;
     Some(prost_types::Timestamp { seconds: time.as_second(), nanos: time.subsec_nanosecond() })

@@ -21,7 +21,7 @@ pub(super) const ACCEPTED: FlagsWithoutEffect = FlagsWithoutEffect(&[
         ],
     ),
     (
-        "a detach is answered when Azure's list does not have the disk any more, whatever the time that this takes",
+        "a detach is answered when Azure's list does not have the disk any more, however long this takes",
         &[
             ("detach-operation-min-timeout-seconds", Text),
             ("wait-for-detach", Boolean),

@@ -25,6 +25,8 @@ pub(crate) struct Attachments {
     pub(super) metrics: MachineDiskMetrics,
     writers: Writers<DiskList>,
     arrivals: AtomicU64,
+    /// The count of departed nodes when the writers of their machines were ended.
+    departures: AtomicU64,
 }
 
 impl Attachments {
@@ -41,6 +43,7 @@ impl Attachments {
             sizes: Sizes::new(azure.clone()),
             writers: Writers::new(PACE, stop),
             arrivals: AtomicU64::default(),
+            departures: AtomicU64::default(),
             azure,
             view,
             options,
@@ -51,6 +54,7 @@ impl Attachments {
     /// The writer of a machine's list.
     pub(super) async fn writer(&self, machine: &ResourceId, node: &str) -> Result<Writer<DiskList>, Status> {
         let is_stack = self.azure.place().await?.is_stack;
+        self.end_departed();
         let list = || {
             DiskList::new(
                 machine.clone(),
@@ -63,6 +67,16 @@ impl Attachments {
             )
         };
         Ok(self.writers.of(machine, list))
+    }
+
+    /// Ends the writers of machines whose nodes have gone. One that is wanted again is started again.
+    fn end_departed(&self) {
+        let Some((machines, departures)) = self.view.machines_since(self.departures.load(Ordering::Relaxed))
+        else {
+            return;
+        };
+        self.departures.store(departures, Ordering::Relaxed);
+        self.writers.keep(|machine| machines.contains(machine));
     }
 
     /// The number of a request in the order of arrival.

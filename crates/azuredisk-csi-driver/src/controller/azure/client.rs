@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arm::{Accepted, ApiVersion, Class, Client, Error, Listing, Operation};
+use arm::{Accepted, ApiVersion, Class, Client, Error, Listing};
 use azure_types::ResourceId;
 use futures::future::BoxFuture;
 use parking_lot::RwLock;
@@ -135,15 +135,12 @@ impl Azure {
         id: &ResourceId,
         document: &Value,
     ) -> Result<Option<Value>, Status> {
-        let client = &self.connection().await?.client;
-        let created = async {
-            let accepted = client.create(id, version(request), document, Class::Create).await?;
-            ended(client, accepted).await
-        };
-        match created.await {
+        let begin =
+            async |client: &Client| client.create(id, version(request), document, Class::Create).await;
+        match self.write("create", id, begin).await? {
             // It is read and compared.
             Err(error) if error.is_precondition_failed() => Ok(None),
-            other => finished("create", id, other).map_err(|error| status_of(request, &error)),
+            other => other.map_err(|error| status_of(request, &error)),
         }
     }
 
@@ -154,12 +151,9 @@ impl Azure {
         id: &ResourceId,
         document: &Value,
     ) -> Result<Option<Value>, Status> {
-        let client = &self.connection().await?.client;
-        let replaced = async {
-            let accepted = client.put(id, version(request), document, None, Class::Create).await?;
-            ended(client, accepted).await
-        };
-        finished("replace", id, replaced.await).map_err(|error| status_of(request, &error))
+        let begin =
+            async |client: &Client| client.put(id, version(request), document, None, Class::Create).await;
+        self.write("replace", id, begin).await?.map_err(|error| status_of(request, &error))
     }
 
     /// Changes members of a resource and waits until Azure has done so.
@@ -169,12 +163,26 @@ impl Azure {
         id: &ResourceId,
         document: &Value,
     ) -> Result<Option<Value>, Status> {
+        let begin =
+            async |client: &Client| client.patch(id, version(request), document, None, Class::Create).await;
+        self.write("update", id, begin).await?.map_err(|error| status_of(request, &error))
+    }
+
+    /// Begins a write and waits for its operation, if Azure began one. The document is final only without one.
+    async fn write(
+        &self,
+        action: &str,
+        id: &ResourceId,
+        begin: impl AsyncFnOnce(&Client) -> Result<Accepted<Value>, Error>,
+    ) -> Result<Result<Option<Value>, Error>, Status> {
         let client = &self.connection().await?.client;
-        let changed = async {
-            let accepted = client.patch(id, version(request), document, None, Class::Create).await?;
-            ended(client, accepted).await
+        let written = async {
+            let Accepted { body, operation } = begin(client).await?;
+            let Some(operation) = operation else { return Ok(body) };
+            client.wait(&operation).await?;
+            Ok(None)
         };
-        finished("update", id, changed.await).map_err(|error| status_of(request, &error))
+        Ok(finished(action, id, written.await))
     }
 
     /// Deletes a resource and waits until it is gone. One that does not exist counts as deleted.
@@ -183,14 +191,6 @@ impl Azure {
         let deleted = client.delete_and_wait(id, version(request), Class::Delete).await;
         finished("delete", id, deleted).map_err(|error| status_of(request, &error))
     }
-}
-
-/// Waits for the operation of a write, if there is one. The document is final only without one.
-async fn ended(client: &Client, accepted: Accepted<Value>) -> Result<Option<Value>, Error> {
-    let Accepted { body, operation } = accepted;
-    let Some(operation): Option<Operation> = operation else { return Ok(body) };
-    client.wait(&operation).await?;
-    Ok(None)
 }
 
 /// Logs a write that has ended.

@@ -67,11 +67,13 @@ struct Watched<T> {
     /// What a list has shown so far: it takes the place of the former objects when it is complete.
     listing: HashMap<Box<str>, T>,
     has_listed: bool,
+    /// How often objects may have gone.
+    departures: u64,
 }
 
 impl<T> Default for Watched<T> {
     fn default() -> Self {
-        Self { all: HashMap::new(), listing: HashMap::new(), has_listed: false }
+        Self { all: HashMap::new(), listing: HashMap::new(), has_listed: false, departures: 0 }
     }
 }
 
@@ -92,9 +94,13 @@ impl<T> Watched<T> {
                 self.all = std::mem::take(&mut self.listing);
                 self.all.shrink_to_fit();
                 self.has_listed = true;
+                self.departures += 1;
             }
             Event::Apply(object) => put(&mut self.all, &object),
-            Event::Delete(object) => drop(self.all.remove(read(&object).0)),
+            Event::Delete(object) => {
+                self.all.remove(read(&object).0);
+                self.departures += 1;
+            }
         }
     }
 }
@@ -134,6 +140,16 @@ impl Objects {
 
     pub(super) fn node(&self, name: &str) -> Option<NodeFacts> {
         self.nodes.all.get(name).cloned()
+    }
+
+    /// How often nodes may have gone: it grows with each departure.
+    pub(super) fn departures_of_nodes(&self) -> u64 {
+        self.nodes.departures
+    }
+
+    /// The machines of all nodes.
+    pub(super) fn machines(&self) -> BTreeSet<ResourceId> {
+        self.nodes.all.values().filter_map(|node| node.machine.clone()).collect()
     }
 
     /// The names of the nodes on these machines.
@@ -270,7 +286,11 @@ mod tests {
             assert_eq!(facts, NodeFacts { machine: named, is_ready }, "{provider} {status:?}");
         }
         let mut objects = Objects::default();
-        objects.take_node(Event::Apply(node(&format!("azure://{id}"), None)));
-        assert_eq!(objects.nodes_on(&[machine.clone()].into()), [(machine, "n".to_owned())].into());
+        let named = || node(&format!("azure://{id}"), None);
+        objects.take_node(Event::Apply(named()));
+        assert_eq!(objects.nodes_on(&[machine.clone()].into()), [(machine.clone(), "n".to_owned())].into());
+        assert_eq!((objects.machines(), objects.departures_of_nodes()), ([machine].into(), 0));
+        objects.take_node(Event::Delete(named()));
+        assert_eq!((objects.machines(), objects.departures_of_nodes()), (BTreeSet::new(), 1));
     }
 }

@@ -126,6 +126,13 @@ impl KubernetesView {
         self.0.as_ref()?.objects.read().node(name)
     }
 
+    /// The machines of all nodes, if nodes may have gone since this count, and the new count.
+    pub(crate) fn machines_since(&self, departures: u64) -> Option<(BTreeSet<ResourceId>, u64)> {
+        let objects = self.0.as_ref()?.objects.read();
+        let now = objects.departures_of_nodes();
+        (objects.is_complete() && now != departures).then(|| (objects.machines(), now))
+    }
+
     /// The names of the nodes on these machines, as far as they are known.
     pub(crate) fn nodes_on(&self, machines: &BTreeSet<ResourceId>) -> BTreeMap<ResourceId, String> {
         self.0.as_ref().map(|inner| inner.objects.read().nodes_on(machines)).unwrap_or_default()
