@@ -6,6 +6,7 @@ mod attach;
 mod interruptions;
 mod leaders;
 mod moves;
+mod rights;
 mod snapshots;
 mod volumes;
 mod world;

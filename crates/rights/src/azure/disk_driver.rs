@@ -38,6 +38,13 @@ pub(super) const SNAPSHOTS: Grant = call(
     "snapshots, and volumes from them",
 );
 
+pub(super) const SOURCES: Grant = call(
+    &["Microsoft.Compute/disks/beginGetAccess/action"],
+    Place::Disks,
+    &[&[Volumes]],
+    "Azure checks it where a snapshot or a volume is made from another one",
+);
+
 pub(super) const OPERATIONS: Grant = call(
     &["Microsoft.Compute/locations/diskOperations/read", "Microsoft.Compute/locations/operations/read"],
     Place::Disks,

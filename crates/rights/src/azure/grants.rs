@@ -299,6 +299,7 @@ pub static GRANTS: &[Grant] = &[
     disk_driver::SIZES,
     disk_driver::DISKS,
     disk_driver::SNAPSHOTS,
+    disk_driver::SOURCES,
     disk_driver::OPERATIONS,
     disk_driver::INSTANCES,
     disk_driver::MACHINES,

@@ -33,16 +33,24 @@ fn visit<'a>(joins: &[&'static Join], value: &'a Value, found: &mut Vec<(&'stati
     match value {
         Value::Array(items) => items.iter().for_each(|item| visit(joins, item, found)),
         Value::Object(object) => {
-            for (name, member) in object {
-                let names = |join: &&&Join| join.members.iter().any(|known| known.eq_ignore_ascii_case(name));
-                match joins.iter().find(names) {
-                    // What is embedded is read back, and not the request's own.
-                    Some(join) => ids(member, &mut |id| found.push((join.action, id))),
-                    None => visit(joins, member, found),
-                }
-            }
+            object.iter().for_each(|(name, member)| visit_member(joins, name, member, found))
         }
         _ => {}
+    }
+}
+
+fn visit_member<'a>(
+    joins: &[&'static Join],
+    name: &str,
+    member: &'a Value,
+    found: &mut Vec<(&'static str, &'a str)>,
+) {
+    let names = |join: &&&Join| join.members.iter().any(|known| known.eq_ignore_ascii_case(name));
+    let Some(join) = joins.iter().find(names) else { return visit(joins, member, found) };
+    ids(member, &mut |id| found.push((join.action, id)));
+    // Beside the id stand members of the request, but what is embedded is read back.
+    for (name, beside) in member.as_object().into_iter().flatten().filter(|(name, _)| *name != "properties") {
+        visit_member(joins, name, beside, found);
     }
 }
 
@@ -67,17 +75,18 @@ mod tests {
     #[test]
     fn ids_are_found_in_each_form_and_not_in_what_is_embedded() {
         static JOINS: [Join; 2] = [
-            Join { of: "N/things*", members: &["subnet", "pools", "identities"], action: "join" },
+            Join { of: "N/things*", members: &["subnet", "pools", "identities", "keys"], action: "join" },
             Join { of: "N/others", members: &["subnet"], action: "never" },
         ];
         let body = json!({ "id": "/own", "properties": {
             "parts": [{ "Subnet": { "id": "/s", "properties": { "pools": [{ "id": "/embedded" }] } } }],
+            "beside": { "subnet": { "id": "/s2", "keys": { "id": "/k" } } },
             "pools": [{ "id": "/p1" }, "/p2"],
             "identities": { "/i": {} },
             "readOnly": [{ "id": "/r" }],
         } });
         let mut found = joined(JOINS.iter(), "N/things/parts", &body);
         found.sort_unstable();
-        assert_eq!(found, [("join", "/i"), ("join", "/p1"), ("join", "/p2"), ("join", "/s")]);
+        assert_eq!(found, ["/i", "/k", "/p1", "/p2", "/s", "/s2"].map(|id| ("join", id)));
     }
 }

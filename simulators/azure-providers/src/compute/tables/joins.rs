@@ -14,7 +14,7 @@ macro_rules! join {
 }
 
 /// Sets and their instances hold configurations of interfaces.
-pub(crate) static JOINS: [Join; 13] = [
+pub(crate) static JOINS: [Join; 14] = [
     join!("virtualMachines", "networkInterfaces", "Network/networkInterfaces/join/action"),
     join!("virtualMachineScaleSets*", "subnet", "Network/virtualNetworks/subnets/join/action"),
     join!("virtualMachineScaleSets*", "networkSecurityGroup", "Network/networkSecurityGroups/join/action"),
@@ -38,6 +38,7 @@ pub(crate) static JOINS: [Join; 13] = [
     join!("virtualMachine*", "managedDisk", "Compute/disks/write"),
     join!("virtualMachine*", "diskEncryptionSet", "Compute/diskEncryptionSets/read"),
     join!("virtualMachine*", "capacityReservationGroup", "Compute/capacityReservationGroups/deploy/action"),
+    join!("disks", "diskEncryptionSetId", "Compute/diskEncryptionSets/read"),
     join!("disks", "sourceResourceId", "Compute/disks/beginGetAccess/action"),
     join!("snapshots", "sourceResourceId", "Compute/disks/beginGetAccess/action"),
 ];
