@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use azure_simulator::{LatencyProfile, Options};
+use azure_types::ResourceId;
 use azuredisk_csi_driver::controller::ControllerOptions;
 use futures::future::join_all;
 use serde_json::json;
@@ -326,5 +327,25 @@ async fn a_disk_is_detached_from_a_machine_whose_node_is_gone() {
     let restarted = world.driver();
     sleep(Duration::from_secs(1)).await;
     restarted.unpublish(&id, "far").await.unwrap();
+    assert_eq!(world.listed(&machine), []);
+}
+
+/// CSI-080. The same where the machine's name is not its node's: its host name is. A detach from another node leaves it.
+#[tokio::test(start_paused = true)]
+async fn a_disk_is_detached_from_a_machine_by_its_host_name() {
+    let mut world = World::new();
+    let driver = world.driver();
+    let is_flexible = |machine: &ResourceId| machine.name().starts_with("flexible_");
+    let (node, machine) = world.machines().into_iter().find(|(_, machine)| is_flexible(machine)).unwrap();
+    assert_ne!(node, machine.name());
+    let id = driver.volume("a").await;
+    driver.publish(&id, &node).await.unwrap();
+    world.kubernetes.delete("Node", "", &node).unwrap();
+    world.shape.resource_group = "elsewhere".to_owned();
+    let restarted = world.driver();
+    sleep(Duration::from_secs(1)).await;
+    restarted.unpublish(&id, "other").await.unwrap();
+    assert_eq!(world.listed(&machine).len(), 1);
+    restarted.unpublish(&id, &node).await.unwrap();
     assert_eq!(world.listed(&machine), []);
 }

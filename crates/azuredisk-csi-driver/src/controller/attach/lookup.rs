@@ -11,6 +11,7 @@ use machine::{candidates_for_node_name, is_called};
 use parking_lot::Mutex;
 use tonic::Status;
 use volume_planner::ClusterPlace;
+use volume_planner::attach::machine::is_uniform_instance;
 use volume_planner::azure_error::AzureRequest;
 
 use crate::controller::azure::{Azure, is_gone, status_of};
@@ -52,6 +53,23 @@ impl Machines {
         Ok(found)
     }
 
+    /// Whether a machine is a node's, by the name of its ID or by its host name. One that is gone has only its ID.
+    pub(super) async fn is_of(&self, machine: &ResourceId, node: &str) -> Result<bool, Status> {
+        if node_name_of(machine).is_some_and(|name| name.eq_ignore_ascii_case(node)) {
+            return Ok(true);
+        }
+        let client = &self.azure.connection().await?.client;
+        let is_called = match is_uniform_instance(machine) {
+            true => read::<ScaleSetInstance>(client, machine)
+                .await
+                .map(|it| it.is_some_and(|it| is_called(&it, node))),
+            false => read::<VirtualMachine>(client, machine)
+                .await
+                .map(|it| it.is_some_and(|it| is_called(&it, node))),
+        };
+        is_called.map_err(|error| status_of(AzureRequest::Machine, &error))
+    }
+
     /// Searches for the node's machine again next time: Azure says that this one does not exist.
     pub(super) fn forget(&self, node: &str) {
         self.found.lock().remove(node);
@@ -61,23 +79,30 @@ impl Machines {
 async fn search(client: &Client, place: &ClusterPlace, node: &str) -> Result<Option<ResourceId>, Error> {
     let group = ResourceId::group(&place.subscription, &place.group);
     let own = group.resource(COMPUTE, MACHINES, node);
-    let named: Option<VirtualMachine> = client.get_optional(&own, ApiVersion::COMPUTE, Class::Create).await?;
-    if named.is_some() {
+    if read::<VirtualMachine>(client, &own).await?.is_some() {
         return Ok(Some(own));
     }
     let sets: Vec<ScaleSet> = list(client, &group, SCALE_SETS).await?;
     for candidate in candidates_for_node_name(node, &sets) {
         let id = candidate.id();
-        let instance: Result<ScaleSetInstance, Error> =
-            client.get(&id, ApiVersion::COMPUTE, Class::Create).await;
-        match instance {
-            Ok(instance) if is_called(&instance, node) => return Ok(Some(id)),
-            Err(error) if !is_gone(&error) => return Err(error),
-            _ => {}
+        if read::<ScaleSetInstance>(client, &id).await?.is_some_and(|instance| is_called(&instance, node)) {
+            return Ok(Some(id));
         }
     }
     let machines: Vec<VirtualMachine> = list(client, &group, MACHINES).await?;
     Ok(machines.into_iter().find(|machine| is_called(machine, node)).and_then(|machine| machine.id))
+}
+
+/// The document of a machine; `None` if Azure says that it does not exist.
+async fn read<T: serde::de::DeserializeOwned>(
+    client: &Client,
+    machine: &ResourceId,
+) -> Result<Option<T>, Error> {
+    match client.get(machine, ApiVersion::COMPUTE, Class::Create).await {
+        Ok(document) => Ok(Some(document)),
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A group that does not exist has none.

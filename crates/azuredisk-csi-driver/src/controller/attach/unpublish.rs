@@ -20,7 +20,6 @@ use writer::{Acknowledged, Failure, Writer};
 use super::attachments::Attachments;
 use super::disk_list::DiskList;
 use super::intent::DiskIntent;
-use super::lookup::node_name_of;
 use crate::controller::messages::{refused, required};
 use crate::pace::Pace;
 
@@ -54,12 +53,13 @@ impl Attachments {
     async fn detach_from_holder(&self, disk: &DiskId, node: &str) -> Result<(), Status> {
         let document = self.azure.get(AzureRequest::Disk, disk.resource(), Class::Delete).await?;
         let Some(document) = document else { return Ok(()) };
-        let is_nodes =
-            |machine: &ResourceId| node_name_of(machine).is_some_and(|name| name.eq_ignore_ascii_case(node));
-        match ObservedDisk(&document).all_managers().iter().map(manager_id).find(is_nodes) {
-            Some(machine) => self.detach(disk, &machine, node).await,
-            None => Ok(()),
+        for manager in ObservedDisk(&document).all_managers() {
+            let machine = manager_id(&manager);
+            if self.machines.is_of(&machine, node).await? {
+                return self.detach(disk, &machine, node).await;
+            }
         }
+        Ok(())
     }
 
     /// Detaches a disk from a machine.
