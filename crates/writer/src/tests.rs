@@ -395,6 +395,27 @@ async fn nothing_to_change_is_acknowledged_without_a_write() {
     assert_eq!(shelf.attempts(), 1);
 }
 
+/// CSI-081. An owner that has what it wants does not wait for a write for others, with which it was asked for again.
+#[tokio::test(start_paused = true)]
+async fn who_has_what_it_wants_does_not_wait_for_a_write_for_others() {
+    let shelf = Shelf::new();
+    submit(&start(&shelf), "a", 1).await.unwrap();
+    shelf.0.lock().latency = Duration::from_secs(90);
+    let writer = start(&shelf);
+    let begin = Instant::now();
+    let announced = writer.announce();
+    let again = async {
+        submit(&writer, "a", 1).await.unwrap();
+        begin.elapsed().as_secs()
+    };
+    let other = async {
+        writer.submit("b".into(), Some(1), LogicalTime::now(), Some(announced)).await.unwrap();
+        begin.elapsed().as_secs()
+    };
+    assert_eq!(tokio::join!(again, other), (0, 90));
+    assert_eq!(shelf.keys(), ["a", "b"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_later_intent_of_one_owner_counts_and_both_are_answered() {
     let shelf = Shelf::new();

@@ -390,7 +390,9 @@ impl<R: Resource> Inner<R> {
         if let Verdict::Wait(wait) = verdict {
             return self.stop_repeating(group, &write, wait, |key| acknowledged(key, &observed));
         }
-        let repairs = group.maintained(self.resource.concerned(&write, &group.batch()));
+        let concerned = self.resource.concerned(&write, &group.batch());
+        let repairs = group.maintained(concerned.clone());
+        self.answer_satisfied(&mut group, &write, concerned, |key| acknowledged(key, &observed));
         let begun = Instant::now();
         match self.resource.write(&observed, &write).instrument(span.clone()).await {
             Ok(Written::Whole(after)) => {
@@ -429,6 +431,21 @@ impl<R: Resource> Inner<R> {
                     self.bisect(group, &write, failure)
                 }
             }
+        }
+    }
+
+    /// Answers the owners that have what they want: they do not wait for a write that others need, during which the program may end.
+    fn answer_satisfied(
+        &self,
+        group: &mut Group<R>,
+        write: &R::Write,
+        concerned: Vec<R::Key>,
+        acknowledged: impl Fn(&R::Key) -> Answer<R>,
+    ) {
+        let mut waiting: BTreeSet<R::Key> = concerned.into_iter().collect();
+        waiting.retain(|key| group.entries.contains_key(key));
+        if !waiting.is_empty() && !self.resource.is_repair(write) && !self.resource.serves_all(write) {
+            group.answer_others(self.answering(), &waiting, acknowledged);
         }
     }
 

@@ -23,8 +23,10 @@ use attacher::Controller;
 use plain::Plain;
 use stage::{Dice, Move, Stage, disk, options, shape};
 
-/// How much longer than the operations that it waits for 95 % of the moves may take. The goal is ten seconds; it is 16 to 26 today.
-const OVERHEAD: Duration = Duration::from_secs(45);
+/// How much longer than the operations that it waits for 95 % of the moves may take.
+const OVERHEAD: Duration = Duration::from_secs(10);
+/// The same for 40 moves, of which 95 % are all but two.
+const OVERHEAD_OF_FEW: Duration = Duration::from_secs(13);
 /// After what time a controller is killed.
 const LIFE: Duration = Duration::from_secs(20);
 /// The disks of the machine that is off.
@@ -159,14 +161,14 @@ async fn change_of_leader<C: Controller>(seed: u64, start: impl Fn(&Azure, &Shap
 }
 
 /// Moves pods by the driver, and asserts how long that takes beside the operations.
-fn pods_move_in_the_time_of_their_operations(pods: usize, nodes: usize) {
+fn pods_move_in_the_time_of_their_operations(pods: usize, nodes: usize, overhead: Duration) {
     testkit::run(async || {
         let kubernetes = driver::kubernetes(&shape(nodes + 1), Some(&format!("node{nodes:02}")));
         let start = move |azure: &Azure, shape: &Shape| driver::start(&kubernetes, azure, shape);
         let moves = crowd(pods, nodes, testkit::seed::current(), start).await;
         let over = p95(moves.iter().map(|one| one.took.saturating_sub(one.operations)));
         let whole = p95(moves.iter().map(|one| one.took));
-        assert!(over < OVERHEAD, "{over:?} longer than the operations; {whole:?} in all");
+        assert!(over < overhead, "{over:?} longer than the operations; {whole:?} in all");
     });
 }
 
@@ -175,13 +177,13 @@ fn pods_move_in_the_time_of_their_operations(pods: usize, nodes: usize) {
 #[test]
 #[ignore = "takes minutes"]
 fn three_hundred_pods_move_in_the_time_of_their_operations() {
-    pods_move_in_the_time_of_their_operations(300, 20);
+    pods_move_in_the_time_of_their_operations(300, 20, OVERHEAD);
 }
 
-/// The same with fewer.
+/// CSI-081. The same with fewer.
 #[test]
 fn forty_pods_move_in_the_time_of_their_operations() {
-    pods_move_in_the_time_of_their_operations(40, 4);
+    pods_move_in_the_time_of_their_operations(40, 4, OVERHEAD_OF_FEW);
 }
 
 /// CSI-071. Issue of the driver: two controllers in turn, foreign attaches between. No disk is detached that was not asked for, and

@@ -8,6 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::convert::Infallible;
 use std::hash::{Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arm::{Accepted, ApiVersion, Class, Error};
 use async_trait::async_trait;
@@ -16,20 +17,24 @@ use logical_time::LogicalTime;
 use parking_lot::Mutex;
 use serde_json::Value;
 use telemetry::metrics::MachineDiskMetrics;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use volume_planner::attach::disk_list::{AttachOutcome, DetachOutcome, ListPlan, plan};
 use volume_planner::attach::intent::{Attach, Detach};
-use volume_planner::attach::machine::{Machine, list_document};
+use volume_planner::attach::machine::{Machine, list_document, manager_id};
+use volume_planner::disk::observed::ObservedDisk;
 use volume_planner::id::DiskId;
 use volume_planner::{Code, Refusal};
 use writer::{Failure, Kind, Planned, Resource, Scope, Written};
 
 use super::intent::DiskIntent;
-use super::observed::ObservedMachine;
+use super::observed::{ObservedMachine, disks};
+use super::on_the_way::{Expected, OnTheWay};
 use super::waiting::Urgency;
 use crate::controller::azure::{Azure, Connection, Sizes, is_gone, says_full, was_canceled};
 use crate::controller::kubernetes::KubernetesView;
-use crate::pace::Pace;
+
+/// Azure allows twelve reads of a machine in a minute.
+const BETWEEN_READS: Duration = Duration::from_secs(5);
 
 /// The list of one machine.
 pub(crate) struct DiskList {
@@ -42,6 +47,7 @@ pub(crate) struct DiskList {
     sizes: Sizes,
     metrics: MachineDiskMetrics,
     pub(super) urgency: Urgency,
+    pub(super) expected: Expected,
     /// The latest state, and what it is newer than.
     latest: Mutex<Option<(LogicalTime, ObservedMachine)>>,
     /// Disks that were just proven not to exist, for the plan that follows. Azure refuses every list with one of them.
@@ -76,6 +82,7 @@ impl DiskList {
             sizes,
             metrics,
             urgency: Urgency::default(),
+            expected: Expected::default(),
             latest: Mutex::default(),
             absent: Mutex::default(),
         }
@@ -109,18 +116,48 @@ impl DiskList {
         }
     }
 
+    /// A disk; `None` if it does not exist.
+    async fn disk(&self, disk: &DiskId) -> Result<Option<Value>, Failure> {
+        let client = &self.connection().await?.client;
+        client.get_optional(disk.resource(), ApiVersion::DISKS, Class::Delete).await.map_err(failed)
+    }
+
+    /// Whether a disk is where the operation on the machine brings it; `None` if it cannot be read.
+    async fn has_arrived(&self, moved: &OnTheWay) -> Option<bool> {
+        let document = self.disk(&moved.disk).await.ok()??;
+        let managers = ObservedDisk(&document).all_managers();
+        let is_here = managers.iter().map(manager_id).any(|manager| manager == self.machine);
+        Some(is_here != moved.leaves)
+    }
+
+    /// The first disk that the operation on the machine still moves. What is there already is moved by none.
+    async fn moved(&self, observed: &ObservedMachine, arrived: &mut BTreeSet<OnTheWay>) -> Option<OnTheWay> {
+        for candidate in self.expected.on_the_way(observed) {
+            if !arrived.contains(&candidate) && self.has_arrived(&candidate).await == Some(false) {
+                return Some(candidate);
+            }
+            arrived.insert(candidate);
+        }
+        None
+    }
+
+    /// Waits until the operation on the machine may be done: until a disk that it moves has arrived, at most for the pause between two
+    /// reads of the machine.
+    async fn rest(&self, observed: &ObservedMachine, arrived: &mut BTreeSet<OnTheWay>) {
+        let moved = self.moved(observed, arrived).await;
+        sleep(BETWEEN_READS / 2).await;
+        let Some(moved) = moved else { return sleep(BETWEEN_READS / 2).await };
+        match self.has_arrived(&moved).await {
+            Some(true) => drop(arrived.insert(moved)),
+            _ => sleep(BETWEEN_READS / 2).await,
+        }
+    }
+
     /// The disks of the list that do not exist, after Azure did not find something.
     async fn absent_of(&self, list: &[Value]) -> Result<BTreeSet<DiskId>, Failure> {
-        let id = |entry: &Value| {
-            let id = entry.pointer("/managedDisk/id").and_then(Value::as_str)?;
-            DiskId::parse(id, Code::Internal).ok()
-        };
         let mut absent = BTreeSet::new();
-        for disk in list.iter().filter_map(id) {
-            let client = &self.connection().await?.client;
-            let document: Result<Option<Value>, Error> =
-                client.get_optional(disk.resource(), ApiVersion::DISKS, Class::Delete).await;
-            if document.map_err(failed)?.is_none() {
+        for (disk, _) in disks(list) {
+            if self.disk(&disk).await?.is_none() {
                 tracing::warn!(machine = %self.machine, %disk, "a disk in a machine's list does not exist: it is left out");
                 absent.insert(disk);
             }
@@ -203,12 +240,12 @@ impl Resource for DiskList {
             Some((_, observed)) => observed,
             None => self.read().await?,
         };
-        let mut pace = Pace::default();
+        let mut arrived = BTreeSet::new();
         while observed.is_working() && !self.urgency.is_announced() {
             if observed.is_being_deleted() {
                 return Err(Failure::new(Kind::NotFound, format!("machine {} is being deleted", self.node)));
             }
-            self.urgency.unless_urgent(pace.pause()).await;
+            self.urgency.unless_urgent(self.rest(&observed, &mut arrived)).await;
             observed = self.read().await?;
         }
         observed.absent_disks = std::mem::take(&mut *self.absent.lock());

@@ -5,6 +5,7 @@ mod disk_list;
 mod intent;
 mod lookup;
 mod observed;
+mod on_the_way;
 mod publish;
 mod unpublish;
 mod waiting;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use volume_planner::Code;
 use volume_planner::attach::data_disk;
 use volume_planner::id::DiskId;
 
@@ -63,6 +64,11 @@ impl ObservedMachine {
         self.state.eq_ignore_ascii_case(FAILED)
     }
 
+    /// The managed disks of the list, each with its entry.
+    pub(super) fn disks(&self) -> impl Iterator<Item = (DiskId, &Value)> {
+        disks(&self.data_disks)
+    }
+
     /// The LUN of a disk that the machine has.
     pub(super) fn lun(&self, disk: &DiskId) -> Option<u32> {
         data_disk::find(&self.data_disks, disk)
@@ -74,4 +80,12 @@ impl ObservedMachine {
     pub(super) fn has(&self, disk: &DiskId) -> bool {
         data_disk::find(&self.data_disks, disk).is_some()
     }
+}
+
+/// The managed disks of a list, each with its entry.
+pub(super) fn disks(list: &[Value]) -> impl Iterator<Item = (DiskId, &Value)> {
+    list.iter().filter_map(|entry| {
+        let id = entry.pointer("/managedDisk/id").and_then(Value::as_str)?;
+        Some((DiskId::parse(id, Code::Internal).ok()?, entry))
+    })
 }

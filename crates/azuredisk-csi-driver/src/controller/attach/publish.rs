@@ -54,6 +54,7 @@ impl Attachments {
         };
         let writer = self.writer(&machine, node).await?;
         let mut announcement = Some(writer.announce());
+        let _expected = writer.resource().expected.announce(&disk);
         let mut document = self.disk(&disk).await?;
         let shares = document.as_ref().map(|document| ObservedDisk(document).max_shares());
         let shares = shares.max(context.max_shares).unwrap_or(1);

@@ -73,6 +73,12 @@ impl DiskWatch {
         self.azure.document(machine).unwrap_or_default()
     }
 
+    /// The machine that a disk names as its manager.
+    fn holder(&self, disk: &ResourceId) -> Option<ResourceId> {
+        let document = self.azure.document(disk)?;
+        ResourceId::parse(document["managedBy"].as_str()?).ok().as_ref().map(as_listed)
+    }
+
     /// An attach is asked for: until the opposite is asked, the disk may come to the machine.
     pub fn asks_to_attach(&self, disk: &ResourceId, machine: &ResourceId) {
         self.state.lock().asked.insert((disk.clone(), machine.clone()), Request::Attach);
@@ -89,9 +95,8 @@ impl DiskWatch {
     pub fn is_attached(&self, disk: &ResourceId, machine: &ResourceId, lun: i64) {
         self.state.lock().mounted.insert(disk.clone(), (machine.clone(), lun));
         self.look();
-        let holder = self.azure.document(disk).and_then(|disk| disk["managedBy"].as_str().map(str::to_owned));
-        let holder = holder.and_then(|holder| ResourceId::parse(&holder).ok());
-        if holder.as_ref().map(as_listed) != Some(machine.clone()) {
+        let holder = self.holder(disk);
+        if holder.as_ref() != Some(machine) {
             self.report(format!("{disk} counts as attached to {machine}, but {holder:?} has it"));
         }
     }
@@ -147,7 +152,10 @@ impl DiskWatch {
             };
             let before = state.lists.remove(machine).unwrap_or_default();
             for (disk, listed) in &mut list {
-                listed.is_held = is_idle || before.get(disk).is_some_and(|before| before.is_held);
+                // Between two operations may be no moment in which this watch sees it idle: the disk names its machine, too.
+                listed.is_held = is_idle
+                    || before.get(disk).is_some_and(|before| before.is_held)
+                    || self.holder(disk).as_ref() == Some(machine);
             }
             let asked = |disk: &ResourceId| state.asked.get(&(disk.clone(), machine.clone())).copied();
             for (disk, _) in list.iter().filter(|(disk, _)| !before.contains_key(disk)) {
