@@ -23,7 +23,7 @@ const PURE: [&str; 13] = [
     "volume-planner",
 ];
 /// The simulators and the test crates.
-const WITNESSES: [&str; 15] = [
+const WITNESSES: [&str; 16] = [
     "azure-contract",
     "azure-engine",
     "azure-entra",
@@ -35,6 +35,7 @@ const WITNESSES: [&str; 15] = [
     "faults",
     "kubernetes-simulator",
     "machine-disks",
+    "machine-shares",
     "simulated-cluster",
     "stand-ins",
     "testkit",

@@ -13,6 +13,7 @@ use csi::operation::Driver;
 use csi::server::{serve, services};
 use csi::v1::plugin_capability::{service, volume_expansion};
 use kube::Client;
+use manager::driver::Sources;
 use manager::reload::follow;
 use manager::{Calls, show_budgets};
 use parking_lot::Mutex;
@@ -24,7 +25,7 @@ use telemetry::metrics::{Build, MachineDiskMetrics, Metrics};
 use telemetry::server::{self, Readers, metrics_router};
 use tokio_util::sync::CancellationToken;
 
-use crate::configuration::{Reloader, Sources};
+use crate::configuration::{Reloader, connection};
 use crate::controller::{Azure, DiskController, KubernetesView};
 use crate::flags::CommandLine;
 use crate::node_role;
@@ -133,8 +134,8 @@ async fn open(
             let sources = sources.clone();
             Box::pin(async move {
                 let opened = sources.open().await.map_err(|error| in_one_line(&error))?;
-                let (_, connection) = opened.ok_or("there is no cloud configuration")?;
-                Ok(connection)
+                let (reading, client) = opened.ok_or("there is no cloud configuration")?;
+                Ok(connection(&reading, client))
             })
         }));
     }
@@ -150,11 +151,11 @@ async fn open(
             line.flags.cloud_config_secret_name
         );
     }
-    let (reading, connection) = opened.unzip();
-    if let Some(connection) = &connection {
-        *budgets.lock() = Some(connection.client.budgets().clone());
+    if let Some((_, client)) = &opened {
+        *budgets.lock() = Some(client.budgets().clone());
     }
-    let azure = Azure::new(connection);
+    let azure = Azure::new(opened.as_ref().map(|(reading, client)| connection(reading, client.clone())));
+    let reading = opened.map(|(reading, _)| reading);
     let metrics = ConfigMetrics::of(metrics);
     let following = follow(Reloader { sources, azure: azure.clone(), metrics, budgets }, reading);
     let stop = stop.clone();

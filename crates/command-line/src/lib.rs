@@ -5,9 +5,11 @@ mod flags_without_effect;
 mod parser;
 mod problem;
 mod refusal;
+mod spelling;
 
 pub use cloud_config::keys::nearest;
 pub use flags_without_effect::{FlagValue, FlagsWithoutEffect, is_set};
 pub use parser::{EarlyExit, describe, parse};
 pub use problem::Problem;
 pub use refusal::{InputRefusal, StartRefusal, end, last_words};
+pub use spelling::{is_version, with_two_dashes};

@@ -6,13 +6,14 @@
 //! * [`observed`], [`call`]: each call is logged, counted and traced once; what a driver says of a call for that.
 //! * [`operation`]: the operations that are counted, as a table.
 //! * [`identity`]: the first of the three services, which is the same for all drivers.
-//! * [`locks`]: locks by name that never block.
+//! * [`locks`]: locks by name that never block; [`detached`]: calls that are completed even if their caller goes.
 //! * [`status`]: errors as gRPC statuses.
 //!
 //! Tests name sections of the project's specification of the drivers for disks and files.
 
 pub mod call;
 pub mod codec;
+pub mod detached;
 pub mod endpoint;
 pub mod identity;
 pub mod listener;

@@ -1,9 +1,10 @@
-//! What programs with a cloud configuration share: its documents ([`configuration`]) and their changes ([`reload`]), metrics of calls to
-//! Azure, and who may read metrics.
+//! What programs with a cloud configuration share: its documents ([`configuration`], those of drivers [`driver`]) and their changes
+//! ([`reload`]), metrics of calls to Azure, and who may read metrics.
 
 mod calls;
 pub mod configuration;
 mod delegated;
+pub mod driver;
 pub mod reload;
 
 pub use calls::{Calls, show_budgets};

@@ -29,7 +29,7 @@ mod network;
 mod plain;
 mod resource_health;
 pub mod resources;
-mod storage;
+pub mod storage;
 
 use azure_engine::provider::Provider;
 use azure_engine::types::example::{ExampleRequest, ExampleScope, example_requests};

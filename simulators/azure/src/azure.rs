@@ -34,6 +34,7 @@ use azure_engine::state::snapshot::BadSnapshot;
 use azure_entra::{Clock, TokenVerifier};
 use azure_providers::authorization;
 use azure_providers::resources::{ResourceManager, delete_group, put_group};
+use azure_providers::storage::FileAccount;
 
 const RESOURCE_NOT_FOUND: Code = Code::azures(404, "ResourceNotFound");
 
@@ -386,6 +387,11 @@ impl Azure {
     /// await a change, then read what they need.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.inner.revision.subscribe()
+    }
+
+    /// The storage accounts with their shares and keys, as machines that mount shares need them.
+    pub fn file_accounts(&self) -> Vec<FileAccount> {
+        azure_providers::storage::file_accounts(&self.inner.state.lock())
     }
 
     /// How many long-running operations have not ended.

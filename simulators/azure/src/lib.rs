@@ -50,6 +50,7 @@ pub use azure_providers::compute::DiskContents;
 pub use azure_providers::container_service as managed_clusters;
 pub use azure_providers::examples;
 pub use azure_providers::resources::{region_display_name, region_names};
+pub use azure_providers::storage::{FileAccount, ShareFolders};
 pub use guest::{Guest, GuestExtension, GuestReport, GuestStart};
 pub use host_routes::HostRoutes;
 pub use latency::{named_latency, typical_latency};

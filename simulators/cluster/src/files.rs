@@ -40,6 +40,9 @@ pub enum HostError {
     /// The disks of machines cannot be devices on this machine.
     #[error(transparent)]
     Disks(#[from] machine_disks::HardwareError),
+    /// Shares cannot be folders on this machine.
+    #[error(transparent)]
+    Shares(#[from] machine_shares::SharesError),
     /// Kubernetes cannot be reached.
     #[error("Kubernetes: {0}")]
     Kubernetes(String),

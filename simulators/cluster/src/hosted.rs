@@ -11,6 +11,7 @@ use azure_simulator::{Azure, Options};
 use kube::Client;
 use kubernetes_simulator::{Kubernetes, Token};
 use machine_disks::MachineDisks;
+use machine_shares::MachineShares;
 use serde_json::json;
 use stand_ins::Pace;
 use tokio::sync::watch;
@@ -26,6 +27,9 @@ use crate::node_answers::NodeAnswers;
 use crate::page::ClusterPage;
 use crate::shape::Shape;
 use crate::stand_ins::spawn_stand_ins;
+
+/// The folder of the shares, in that of the machines' disks.
+const SHARES: &str = "shares";
 
 /// How the cluster is served.
 #[derive(Debug, Clone)]
@@ -97,6 +101,8 @@ pub struct HostedCluster {
     pub metadata: Option<String>,
     /// The disks of the machines as devices, if they were wanted.
     pub disks: Option<MachineDisks>,
+    /// The shares as folders that machines mount; with the disks.
+    pub shares: Option<MachineShares>,
     /// The files.
     pub files: Files,
 }
@@ -171,12 +177,14 @@ impl HostedCluster {
             }
         };
         let client = client_of(&config_text).await?;
-        let (mut answers, mut disks) = (None, None);
+        let (mut answers, mut disks, mut shares) = (None, None, None);
         let azure = HostedAzure::start_with_page(azure, stop, |azure| {
             shape.lay_out(azure).map_err(|refusal| HostError::LayOut(refusal.to_string()))?;
             managed_clusters::attach(azure, &config_text)?;
             let wanted = options.disks.map(|disks| MachineDisks::start(azure, disks, running_host, stop));
             disks = wanted.transpose()?;
+            let folder = disks.as_ref().map(|disks| disks.folder().join(SHARES));
+            shares = folder.map(|folder| MachineShares::start(azure, &folder, stop)).transpose()?;
             let of_nodes = spawn_stand_ins(azure, &client, pace, stop);
             answers = Some(of_nodes.clone());
             Ok(page_of(azure, of_nodes, stop.clone()))
@@ -204,6 +212,7 @@ impl HostedCluster {
             azure: azure.azure,
             entra: azure.entra,
             disks,
+            shares,
             files,
         };
         let mut azure_json = shape.azure_json(&cluster.resource_manager, azure.client_secret.reveal());
@@ -218,6 +227,7 @@ impl HostedCluster {
             "metadata": cluster.metadata.as_ref().unwrap_or(&cluster.control),
             "page": format!("{}{}", cluster.control, page::PATH),
             "volumes": cluster.disks.as_ref().map(MachineDisks::folder),
+            "shares": cluster.shares.as_ref().map(MachineShares::folder),
         });
         write(&cluster.files.endpoints, &format!("{endpoints:#}\n"), Reader::Everyone)?;
         Ok(cluster)

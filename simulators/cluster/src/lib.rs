@@ -53,6 +53,7 @@ pub use hosted_kubernetes::{HostedKubernetes, HostedKubernetesOptions};
 pub use hosted_management::{HostedManagement, HostedManagementOptions};
 pub use hosted_registries::{HostedRegistries, HostedRegistriesOptions};
 pub use machine_disks;
+pub use machine_shares;
 pub use machines::{AzureMachines, running_host};
 pub use node_answers::NodeAnswers;
 pub use shape::{ExtraSubnet, NodePool, Orchestration, Shape, StandaloneMachine};

@@ -10,7 +10,7 @@ use std::path::Path;
 pub const HEAD: [&str; 6] = ["id", "rule", "source", "decided in", "proven by", "case"];
 
 /// The prefixes of IDs.
-pub const AREAS: [&str; 4] = ["LB", "NODE", "CAPZ", "CSI"];
+pub const AREAS: [&str; 5] = ["LB", "NODE", "CAPZ", "CSI", "FILE"];
 
 /// The page that explains all others, and lists the cases that are not served.
 pub const INDEX: &str = "docs/rules/README.md";

@@ -3,7 +3,6 @@
 //! Flags without an effect here stay accepted; they are in the table of `accepted`, each with the reason.
 
 mod accepted;
-mod spelling;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use clap::builder::ArgAction;
 use clap::{Args as _, Command, FromArgMatches as _};
-use command_line::{EarlyExit, Problem, describe};
+use command_line::{EarlyExit, Problem, describe, is_version, with_two_dashes};
 use csi::endpoint::Endpoint;
 use program::go_values::{listen_address, truth};
 
@@ -159,10 +158,10 @@ pub enum Start {
 /// # Errors
 /// [`EarlyExit`], if help was requested. Invalid values are in [`CommandLine::problems`].
 pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I) -> Result<Start, EarlyExit> {
-    let arguments: Vec<OsString> = arguments.into_iter().map(spelling::with_two_dashes).collect();
+    let arguments: Vec<OsString> = arguments.into_iter().map(with_two_dashes).collect();
     let asks = |argument: &OsString| argument == "--version" || argument == "--version=true";
     let prints_version = arguments.iter().any(asks);
-    let arguments: Vec<OsString> = arguments.into_iter().filter(|one| !spelling::is_version(one)).collect();
+    let arguments: Vec<OsString> = arguments.into_iter().filter(|one| !is_version(one)).collect();
     let (matches, misread) = command_line::parse(&command(), arguments)?;
     let flags = Flags::from_arg_matches(&matches).map_err(|error| EarlyExit::Refuse(describe(&error)))?;
     if prints_version {

@@ -10,7 +10,6 @@
 
 mod capability;
 mod deadline;
-mod detached;
 mod expand;
 mod info;
 pub mod kubernetes;

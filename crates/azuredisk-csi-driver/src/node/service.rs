@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use csi::detached::detached;
 use csi::locks::{Held, Locks};
 use csi::status::refused;
 use csi::v1::node_server::Node;
@@ -26,7 +27,6 @@ use volumes_node::filesystems::{FileSystems, FormatLimits};
 use volumes_node::mounts::{MountEntry, Mounts};
 use volumes_node::system::System;
 
-use super::detached::detached;
 use super::machine::FactSource;
 use super::options::NodeOptions;
 use super::{deadline, status};

@@ -3,7 +3,7 @@
 use tonic::Status;
 use volumes_node::devices::DeviceError;
 use volumes_node::filesystems::FileSystemError;
-use volumes_node::mounts::MountError;
+use volumes_node::mounts::{MountError, PublishError};
 
 pub(super) fn of_device(error: DeviceError) -> Status {
     let text = error.to_string();
@@ -27,5 +27,14 @@ pub(super) fn of_mount(error: MountError) -> Status {
     match error {
         MountError::NotFound(_) => Status::not_found(text),
         MountError::Step { .. } | MountError::Mount { .. } => Status::internal(text),
+    }
+}
+
+pub(super) fn of_publish(error: PublishError) -> Status {
+    let text = error.to_string();
+    match error {
+        PublishError::NotStaged(_) | PublishError::Taken(_) => Status::failed_precondition(text),
+        PublishError::Stale { .. } => Status::internal(text),
+        PublishError::Mount(error) => of_mount(error),
     }
 }

@@ -220,6 +220,7 @@ async fn a_file_system_grows_by_its_program() {
 /// A system on which formatting takes as long as a test wants, and that counts.
 mod slow {
     use std::io;
+    use std::net::{IpAddr, SocketAddr};
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -227,7 +228,7 @@ mod slow {
 
     use super::*;
     use crate::system::{
-        Changes, Command, FileKind, MountCall, MountFlags, Output, RunError, Statistics, System,
+        Changes, Command, FileKind, MountCall, MountFlags, Output, OwnerChange, RunError, Statistics, System,
     };
 
     #[derive(Debug)]
@@ -293,6 +294,27 @@ mod slow {
         }
         async fn statistics(&self, path: &Path) -> io::Result<Statistics> {
             self.inner.statistics(path).await
+        }
+        async fn is_plain_file(&self, path: &Path) -> io::Result<bool> {
+            self.inner.is_plain_file(path).await
+        }
+        async fn write_private(&self, file: &Path, text: &str) -> io::Result<()> {
+            self.inner.write_private(file, text).await
+        }
+        async fn permissions(&self, path: &Path) -> io::Result<u32> {
+            self.inner.permissions(path).await
+        }
+        async fn set_permissions(&self, path: &Path, mode: u32) -> io::Result<()> {
+            self.inner.set_permissions(path, mode).await
+        }
+        async fn change_group(&self, folder: &Path, group: u32, when: OwnerChange) -> io::Result<()> {
+            self.inner.change_group(folder, group, when).await
+        }
+        async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+            self.inner.resolve(host).await
+        }
+        async fn reach(&self, address: SocketAddr) -> io::Result<()> {
+            self.inner.reach(address).await
         }
         async fn changes(&self, folders: &[PathBuf]) -> io::Result<Box<dyn Changes>> {
             self.inner.changes(folders).await

@@ -109,10 +109,15 @@ impl MountOptions {
         own.fold(MountFlags::empty(), |flags, (_, flag, _)| flags | *flag)
     }
 
+    /// The options as they would be typed, one by one: flags first.
+    pub fn list(&self) -> Vec<String> {
+        let flags = FLAGS.iter().filter(|(_, flag, _)| self.flags.contains(*flag));
+        flags.map(|(on, ..)| (*on).to_owned()).chain(self.data.iter().cloned()).collect()
+    }
+
     /// The options as they would be typed, for errors.
     pub(super) fn words(&self) -> String {
-        let flags = FLAGS.iter().filter(|(_, flag, _)| self.flags.contains(*flag)).map(|(on, ..)| *on);
-        let words: Vec<_> = flags.chain(self.data.iter().map(String::as_str)).collect();
+        let words = self.list();
         if words.is_empty() { "no options".to_owned() } else { format!("options {}", words.join(",")) }
     }
 }

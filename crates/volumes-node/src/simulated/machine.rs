@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,11 +17,12 @@ use super::fault::Fault;
 use super::layout::Layout;
 use super::mounted::{Mount, Mounted};
 use super::programs;
+use super::served::FileService;
 use super::state::State;
 use super::tree::{Entry, FileTree};
 use crate::system::{
-    Amount, Changes, Command, DeviceNumber, FileKind, MOUNT_TABLE, MountCall, MountFlags, Output, RunError,
-    Statistics, System,
+    Amount, Changes, Command, DeviceNumber, FileKind, MOUNT_TABLE, MountCall, MountFlags, Output,
+    OwnerChange, RunError, Statistics, System,
 };
 
 const GIB: u64 = 1024 * 1024 * 1024;
@@ -94,6 +96,13 @@ impl SimulatedMachine {
             steps: 0,
             fault: None,
             journal: Vec::new(),
+            modes: BTreeMap::new(),
+            images: BTreeMap::new(),
+            protocols: ["cifs", "nfs4"].map(str::to_owned).into(),
+            services: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            tickets: BTreeSet::new(),
+            can_change_passwords: true,
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -265,8 +274,52 @@ impl SimulatedMachine {
         self.state.lock().tree.put(path, Entry::File(text.to_owned()));
     }
 
+    /// Creates a link.
+    pub fn put_link(&self, path: &str, target: &str) {
+        self.state.lock().tree.put(path, Entry::Link(target.into()));
+    }
+
+    /// Creates a plain file that is the image of a disk.
+    pub fn put_image(&self, path: &str, contents: Contents) {
+        let mut state = self.state.lock();
+        let number = state.next_device;
+        state.next_device += 1;
+        state.tree.put(path, Entry::File(String::new()));
+        state.images.insert(path.into(), number);
+        state.disks.insert(number, disk(path, u8::MAX, contents, GIB));
+    }
+
     pub fn text(&self, path: &str) -> String {
         self.state.lock().tree.text(Path::new(path)).map(|text| text.clone()).unwrap_or_default()
+    }
+
+    /// Adds a service of files, or replaces one.
+    pub fn serve(&self, host: &str, service: FileService) {
+        self.state.lock().services.insert(host.to_owned(), service);
+    }
+
+    /// Changes a service of files. Mounts whose key is gone do not answer any more.
+    pub fn change_service(&self, host: &str, change: impl FnOnce(&mut FileService)) {
+        let mut state = self.state.lock();
+        if let Some(service) = state.services.get_mut(host) {
+            change(service);
+        }
+        state.check_sessions();
+    }
+
+    /// Takes a file system away from the kernel.
+    pub fn remove_protocol(&self, name: &str) {
+        self.state.lock().protocols.remove(name);
+    }
+
+    /// From now on the kernel does not let mounts change their password, as older ones.
+    pub fn keep_passwords(&self) {
+        self.state.lock().can_change_passwords = false;
+    }
+
+    /// The mode of a file or folder.
+    pub fn mode(&self, path: &str) -> u32 {
+        self.state.lock().modes.get(Path::new(path)).copied().unwrap_or(0o755)
     }
 
     fn announce(&self) {
@@ -347,7 +400,9 @@ impl System for SimulatedMachine {
     async fn entries(&self, folder: &Path, most: usize) -> io::Result<Vec<String>> {
         let entries = |state: &mut State| {
             if let Some(mount) = state.topmost(folder) {
-                return if mount.is_dead { Err(Errno::IO.into()) } else { Ok(Vec::new()) };
+                let dead =
+                    if matches!(mount.what, Mounted::Share { .. }) { Errno::ACCESS } else { Errno::IO };
+                return if mount.is_dead { Err(dead.into()) } else { Ok(Vec::new()) };
             }
             let mut names = state.tree.names(folder)?;
             names.truncate(most);
@@ -361,6 +416,9 @@ impl System for SimulatedMachine {
             if file == Path::new(MOUNT_TABLE) {
                 let lines = state.mounts.iter().enumerate().map(|(at, mount)| mount.line(at + 20));
                 return Ok(lines.collect());
+            }
+            if file == Path::new("/proc/filesystems") {
+                return Ok(state.protocols.iter().map(|name| format!("nodev\t{name}\n")).collect());
             }
             state.tree.text(file).map(|text| text.clone())
         };
@@ -536,6 +594,59 @@ impl System for SimulatedMachine {
             Ok(Statistics { space: Amount { total, available: total - used, used }, inodes })
         };
         self.call(statistics).await
+    }
+
+    async fn is_plain_file(&self, path: &Path) -> io::Result<bool> {
+        self.call(|state| Ok(matches!(state.tree.entry(path), Some(Entry::File(_))))).await
+    }
+
+    async fn write_private(&self, file: &Path, text: &str) -> io::Result<()> {
+        let write = |state: &mut State| {
+            state.tree.put(file, Entry::File(text.to_owned()));
+            state.modes.insert(file.to_owned(), 0o600);
+            Ok(())
+        };
+        self.call(write).await
+    }
+
+    async fn permissions(&self, path: &Path) -> io::Result<u32> {
+        self.call(|state| Ok(state.modes.get(path).copied().unwrap_or(0o755))).await
+    }
+
+    async fn set_permissions(&self, path: &Path, mode: u32) -> io::Result<()> {
+        let change = |state: &mut State| {
+            state.journal.push(format!("chmod {mode:o} {}", path.display()));
+            state.modes.insert(path.to_owned(), mode);
+            Ok(())
+        };
+        self.call(change).await
+    }
+
+    async fn change_group(&self, folder: &Path, group: u32, when: OwnerChange) -> io::Result<()> {
+        let change = |state: &mut State| {
+            state.journal.push(format!("chgrp {group} {} {when:?}", folder.display()));
+            Ok(())
+        };
+        self.call(change).await
+    }
+
+    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        let found = |state: &mut State| {
+            let service = state.services.get(host).ok_or(io::ErrorKind::NotFound)?;
+            Ok(service.addresses.clone())
+        };
+        self.call(found).await
+    }
+
+    async fn reach(&self, address: SocketAddr) -> io::Result<()> {
+        let reach = |state: &mut State| {
+            let mut services = state.services.values();
+            let listens = services.any(|service| {
+                service.addresses.contains(&address.ip()) && service.ports.contains(&address.port())
+            });
+            if listens { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+        };
+        self.call(reach).await
     }
 
     async fn changes(&self, _: &[PathBuf]) -> io::Result<Box<dyn Changes>> {

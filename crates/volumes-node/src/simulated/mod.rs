@@ -7,10 +7,12 @@
 
 mod disk;
 mod fault;
+mod file_service;
 mod layout;
 mod machine;
 mod mounted;
 mod programs;
+mod served;
 mod state;
 mod tree;
 
@@ -18,3 +20,4 @@ pub use disk::{Contents, Health};
 pub use fault::Fault;
 pub use layout::Layout;
 pub use machine::SimulatedMachine;
+pub use served::FileService;

@@ -13,6 +13,8 @@ pub(super) enum Mounted {
     Node { device: u32, name: String },
     /// A folder.
     Folder,
+    /// What has no device of its own: a share, or an image.
+    Share { number: u32, kind: String },
 }
 
 /// A mount.
@@ -39,6 +41,7 @@ impl Mount {
         let (device, root, kind) = match &self.what {
             Mounted::FileSystem { device, kind } => (format!("8:{device}"), "/".to_owned(), kind.as_str()),
             Mounted::Node { name, .. } => ("0:5".to_owned(), format!("/{name}"), "devtmpfs"),
+            Mounted::Share { number, kind } => (format!("0:{number}"), "/".to_owned(), kind.as_str()),
             Mounted::Folder => ("8:1".to_owned(), self.source.display().to_string(), "ext4"),
         };
         let point = self.point.display().to_string().replace('\\', r"\134").replace(' ', r"\040");

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::disk::{Contents, Health};
+use super::file_service;
 use super::mounted::{Mount, Mounted};
 use super::state::State;
 use crate::system::{Command, Output, RunError};
@@ -21,6 +22,7 @@ pub(super) fn run(state: &mut State, command: &Command) -> Result<Output, RunErr
         return Err(RunError::Missing(program.to_owned()));
     }
     let arguments: Vec<_> = command.arguments.iter().map(|argument| argument.to_string_lossy()).collect();
+    let words: Vec<String> = arguments.iter().map(|argument| argument.clone().into_owned()).collect();
     let last = arguments.last().map(|argument| Path::new(argument.as_ref()).to_owned()).unwrap_or_default();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
     Ok(match program {
@@ -28,6 +30,14 @@ pub(super) fn run(state: &mut State, command: &Command) -> Result<Output, RunErr
         "wipefs" => wipefs(state, &last),
         "fsck" if has("-n") => examine(state, &last),
         "fsck" => repair(state, &last),
+        "mount.cifs" => return file_service::mount_cifs(state, command, &words),
+        "mount.nfs" => return file_service::mount_nfs(state, command, &words),
+        "mount" => file_service::mount_image(state, &words),
+        "azfilesauthmanager" => {
+            let host = words.get(1).and_then(|url| url.strip_prefix("https://")).unwrap_or_default();
+            state.tickets.insert(host.to_owned());
+            ended(0, "")
+        }
         "resize2fs" | "xfs_growfs" | "btrfs" => grow(state, program, &last),
         _ => match program.strip_prefix("mkfs.") {
             Some(kind) => make(state, kind, &last, has("-F") || has("-f")),

@@ -10,6 +10,7 @@ use super::disk::Disk;
 use super::fault::Fault;
 use super::layout::Layout;
 use super::mounted::{Mount, Mounted};
+use super::served::{FileService, Session};
 use super::tree::{Entry, FileTree};
 
 /// All of a simulated machine.
@@ -28,6 +29,20 @@ pub(super) struct State {
     pub steps: u64,
     pub fault: Option<(u64, Fault)>,
     pub journal: Vec<String>,
+    /// Modes of files and folders that have another one than the usual.
+    pub modes: BTreeMap<PathBuf, u32>,
+    /// Files that are images of disks.
+    pub images: BTreeMap<PathBuf, u32>,
+    /// File systems that the kernel has.
+    pub protocols: BTreeSet<String>,
+    /// Services of files by host name.
+    pub services: BTreeMap<String, FileService>,
+    /// What mounts of shares are logged in with.
+    pub sessions: BTreeMap<u32, Session>,
+    /// Hosts for which there is a ticket.
+    pub tickets: BTreeSet<String>,
+    /// Whether a mount can get another password while it is used.
+    pub can_change_passwords: bool,
 }
 
 impl State {
@@ -39,6 +54,9 @@ impl State {
     pub fn device_number(&self, path: &Path) -> io::Result<u32> {
         if let Some(Mount { what: Mounted::Node { device, .. }, .. }) = self.topmost(path) {
             return Ok(*device);
+        }
+        if let Some(image) = self.images.get(path) {
+            return Ok(*image);
         }
         match self.tree.at(path)? {
             Entry::Device(device) => Ok(*device),

@@ -72,6 +72,11 @@ impl FileTree {
         Ok(place)
     }
 
+    /// What is at a path itself, of which no link is followed.
+    pub fn entry(&self, path: &Path) -> Option<&Entry> {
+        self.0.get(path)
+    }
+
     pub fn at(&self, path: &Path) -> io::Result<&Entry> {
         let place = self.canonical(path)?;
         self.0.get(&place).ok_or_else(|| Errno::NOENT.into())

@@ -1,5 +1,6 @@
 //! A program to run, and what it answers.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -8,21 +9,31 @@ use std::time::Duration;
 /// How much of a program's output an error has, in bytes.
 const OUTPUT_LIMIT: usize = 400;
 
-/// A program with its arguments, run directly and never through a shell.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A program with its arguments, run directly and never through a shell. What it prints of itself has no secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Command {
     /// The program.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// How long it may take; it is killed then.
+    /// Those arguments that are secret, by their place.
+    secret: BTreeSet<usize>,
+    /// Variables that it has beside those of this process; their values may be secret.
+    pub environment: Vec<(String, String)>,
+    /// How long it may take; it is killed then, with all that it started.
     pub limit: Duration,
 }
 
 impl Command {
     /// A program without arguments.
     pub fn new(program: impl Into<String>, limit: Duration) -> Self {
-        Self { program: program.into(), arguments: Vec::new(), limit }
+        Self {
+            program: program.into(),
+            arguments: Vec::new(),
+            secret: BTreeSet::new(),
+            environment: Vec::new(),
+            limit,
+        }
     }
 
     /// Adds an argument.
@@ -32,17 +43,52 @@ impl Command {
         self
     }
 
+    /// Adds an argument that is not printed. Other programs of the machine may see it: for programs alone that take a secret in
+    /// no other way.
+    #[must_use]
+    pub fn secret_argument(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.secret.insert(self.arguments.len());
+        self.argument(argument)
+    }
+
     /// Adds several arguments.
     #[must_use]
     pub fn arguments<A: AsRef<OsStr>>(self, arguments: impl IntoIterator<Item = A>) -> Self {
         arguments.into_iter().fold(self, Self::argument)
+    }
+
+    /// A text without the secrets of the command.
+    pub fn withheld(&self, text: &str) -> String {
+        let arguments = self.secret.iter().filter_map(|at| self.arguments.get(*at));
+        let arguments = arguments.map(|secret| secret.to_string_lossy().into_owned());
+        let values = self.environment.iter().map(|(_, value)| value.clone());
+        let mut secrets: Vec<String> = arguments.chain(values).filter(|secret| !secret.is_empty()).collect();
+        // One may be a part of another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "<withheld>"))
+    }
+
+    /// Adds a variable, whose value is not printed.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
     }
 }
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.program)?;
-        self.arguments.iter().try_for_each(|argument| write!(f, " {}", argument.display()))
+        self.arguments.iter().enumerate().try_for_each(|(at, argument)| match self.secret.contains(&at) {
+            true => f.write_str(" <withheld>"),
+            false => write!(f, " {}", argument.display()),
+        })
+    }
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Command({self})")
     }
 }
 
@@ -89,7 +135,7 @@ pub enum RunError {
         source: io::Error,
     },
     /// It took too long and was killed.
-    #[error("{command} did not end within {} s and was killed; the device may not answer", .0.limit.as_secs(), command = .0)]
+    #[error("{command} did not end within {} s and was killed; what it works on may not answer", .0.limit.as_secs(), command = .0)]
     Timeout(Command),
 }
 
@@ -114,5 +160,13 @@ mod tests {
     fn a_command_prints_as_it_would_be_typed() {
         let command = Command::new("fsck", Duration::ZERO).argument("-n").arguments(["/dev/sdc"]);
         assert_eq!(command.to_string(), "fsck -n /dev/sdc");
+    }
+
+    #[test]
+    fn a_command_prints_no_secret() {
+        let command =
+            Command::new("auth", Duration::ZERO).argument("set").secret_argument("ey").variable("K", "key=");
+        assert_eq!(format!("{command} {command:?}"), "auth set <withheld> Command(auth set <withheld>)");
+        assert_eq!(command.withheld("bad token ey, key= is set"), "bad token <withheld>, <withheld> is set");
     }
 }

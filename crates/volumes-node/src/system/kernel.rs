@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -14,9 +17,10 @@ use super::changes::{Changes, KernelChanges};
 use super::command::{Command, Output, RunError};
 use super::file_kind::{DeviceNumber, FileKind};
 use super::mount_call::MountCall;
-use super::programs;
+use super::ownership::{self, OwnerChange};
 use super::seam::System;
 use super::statistics::{Amount, Statistics};
+use super::{network, private_file, programs};
 
 /// How much of a device is its beginning.
 const START: u64 = 1024 * 1024;
@@ -145,6 +149,39 @@ impl System for Kernel {
     async fn unmount(&self, target: &Path) -> io::Result<()> {
         let target = target.to_owned();
         blocking(MOUNT_LIMIT, move || Ok(mount::unmount(target, UnmountFlags::NOFOLLOW)?)).await
+    }
+
+    async fn is_plain_file(&self, path: &Path) -> io::Result<bool> {
+        let path = path.to_owned();
+        blocking(FILE_LIMIT, move || Ok(fs::symlink_metadata(path)?.is_file())).await
+    }
+
+    async fn write_private(&self, file: &Path, text: &str) -> io::Result<()> {
+        let (file, text) = (file.to_owned(), text.to_owned());
+        blocking(FILE_LIMIT, move || private_file::write(&file, &text)).await
+    }
+
+    async fn permissions(&self, path: &Path) -> io::Result<u32> {
+        let path = path.to_owned();
+        blocking(FILE_LIMIT, move || Ok(fs::metadata(path)?.mode() & 0o7777)).await
+    }
+
+    async fn set_permissions(&self, path: &Path, mode: u32) -> io::Result<()> {
+        let path = path.to_owned();
+        blocking(FILE_LIMIT, move || fs::set_permissions(path, fs::Permissions::from_mode(mode))).await
+    }
+
+    async fn change_group(&self, folder: &Path, group: u32, when: OwnerChange) -> io::Result<()> {
+        let folder = folder.to_owned();
+        blocking(MOUNT_LIMIT, move || ownership::change(&folder, group, when)).await
+    }
+
+    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        network::resolve(host).await
+    }
+
+    async fn reach(&self, address: SocketAddr) -> io::Result<()> {
+        network::reach(address).await
     }
 
     async fn statistics(&self, path: &Path) -> io::Result<Statistics> {

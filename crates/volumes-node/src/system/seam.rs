@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -11,6 +12,7 @@ use super::changes::Changes;
 use super::command::{Command, Output, RunError};
 use super::file_kind::FileKind;
 use super::mount_call::MountCall;
+use super::ownership::OwnerChange;
 use super::statistics::Statistics;
 
 /// The mounts that this process sees (proc(5), `/proc/pid/mountinfo`).
@@ -66,6 +68,27 @@ pub trait System: Debug + Send + Sync + 'static {
 
     /// Takes the topmost mount off a path.
     async fn unmount(&self, target: &Path) -> io::Result<()>;
+
+    /// Whether a plain file is at a path, without following a link there.
+    async fn is_plain_file(&self, path: &Path) -> io::Result<bool>;
+
+    /// Writes a file that the program's own user alone may read; one that is there is replaced.
+    async fn write_private(&self, file: &Path, text: &str) -> io::Result<()>;
+
+    /// The permissions of a file or folder, as the lowest twelve bits of its mode.
+    async fn permissions(&self, path: &Path) -> io::Result<u32>;
+
+    /// Changes the permissions of a file or folder.
+    async fn set_permissions(&self, path: &Path, mode: u32) -> io::Result<()>;
+
+    /// Makes a folder and all below it a group's, readable and writable for it.
+    async fn change_group(&self, folder: &Path, group: u32, when: OwnerChange) -> io::Result<()>;
+
+    /// The addresses of a host's name.
+    async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>>;
+
+    /// Whether a connection over TCP can be made.
+    async fn reach(&self, address: SocketAddr) -> io::Result<()>;
 
     /// Space and inodes of the file system at a path.
     async fn statistics(&self, path: &Path) -> io::Result<Statistics>;

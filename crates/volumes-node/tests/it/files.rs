@@ -59,3 +59,18 @@ async fn a_file_system_has_statistics_and_the_table_of_mounts_is_read() {
     assert_eq!(table.entries().len(), text.lines().count());
     assert!(table.of(folder.path()).is_some());
 }
+
+#[tokio::test]
+async fn a_private_file_has_its_mode_whatever_was_there() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    std::fs::write(&file, "old").unwrap();
+    Kernel.write_private(&file, "new").await.unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+    assert!(Kernel.is_plain_file(&file).await.unwrap());
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    assert!(!Kernel.is_plain_file(&link).await.unwrap());
+}

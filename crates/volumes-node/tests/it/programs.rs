@@ -25,3 +25,24 @@ async fn a_program_that_is_not_there_and_one_that_takes_too_long_are_errors() {
     let error = Kernel.run(&Command::new("sleep", Duration::ZERO).argument("3600")).await.unwrap_err();
     assert!(matches!(error, RunError::Timeout(_)), "{error}");
 }
+
+/// FILE-101. What a program started ends with it: a mount that took too long must not be made later.
+#[tokio::test]
+async fn what_a_program_started_is_killed_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = folder.path().join("number");
+    let script = format!("sleep 3600 & echo $! > {0}.new; mv {0}.new {0}; wait", number.display());
+    let command = Command::new("sh", LONG).arguments(["-c", &script]);
+    let running = tokio::spawn(async move { Kernel.run(&command).await });
+    let child = loop {
+        match std::fs::read_to_string(&number) {
+            Ok(child) => break child,
+            Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    running.abort();
+    let stat = format!("/proc/{}/stat", child.trim());
+    while std::fs::read_to_string(&stat).is_ok_and(|state| !state.contains(") Z ")) {
+        tokio::task::yield_now().await;
+    }
+}

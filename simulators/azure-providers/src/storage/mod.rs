@@ -5,6 +5,7 @@ mod calls;
 mod container;
 mod contents;
 mod data;
+mod folders;
 mod listing;
 mod modified;
 mod protocol;
@@ -15,6 +16,8 @@ mod tables;
 mod words;
 
 use azure_engine::provider::Provider;
+
+pub use folders::{FileAccount, ShareFolders, file_accounts};
 
 pub(crate) fn provider() -> Provider {
     Provider {

@@ -559,3 +559,40 @@ async fn ranges_are_copied_from_urls_that_may_be_read() {
         assert_eq!(other.signed("GET", url, &[], b"").await.body, expected, "{url}");
     }
 }
+
+/// A file that a machine writes into the folder of a share is seen by the data plane, and the other way round.
+#[tokio::test(start_paused = true)]
+async fn the_folder_of_a_share_and_its_contents_are_one() {
+    let storage = Storage::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let folders = azure_simulator::ShareFolders::new(folder.path().to_owned());
+    storage.azure.attach(folders.clone());
+    let url = |rest: &str| format!("{FILE}/share1{rest}");
+    storage.signed("PUT", &url("?restype=share"), &[], b"").await.expect(201);
+    let share = folders.share("acct1", "share1");
+
+    storage.signed("PUT", &url("/folder?restype=directory"), &[], b"").await.expect(201);
+    let new = [("x-ms-type", "file"), ("x-ms-content-length", "5")];
+    storage.signed("PUT", &url("/folder/a.txt"), &new, b"").await.expect(201);
+    let range = [("x-ms-write", "update"), ("x-ms-range", "bytes=0-4")];
+    storage.signed("PUT", &url("/folder/a.txt?comp=range"), &range, b"hello").await.expect(201);
+    assert_eq!(std::fs::read(share.join("folder/a.txt")).unwrap(), b"hello");
+
+    std::fs::write(share.join("folder/b.txt"), b"from a machine").unwrap();
+    std::fs::write(share.join("folder/a.txt"), b"changed").unwrap();
+    assert_eq!(
+        storage.signed("GET", &url("/folder/b.txt"), &[], b"").await.expect(200).body,
+        "from a machine"
+    );
+    assert_eq!(storage.signed("GET", &url("/folder/a.txt"), &[], b"").await.expect(200).body, "changed");
+    let listed =
+        storage.signed("GET", &url("/folder?restype=directory&comp=list"), &[], b"").await.expect(200).body;
+    assert!(listed.contains("<Name>a.txt</Name>") && listed.contains("<Name>b.txt</Name>"), "{listed}");
+
+    std::fs::remove_file(share.join("folder/a.txt")).unwrap();
+    storage.signed("GET", &url("/folder/a.txt"), &[], b"").await.refused(404, "ResourceNotFound");
+    storage.signed("DELETE", &url("/folder/b.txt"), &[], b"").await.expect(202);
+    assert!(!share.join("folder/b.txt").exists());
+    storage.signed("DELETE", &url("/folder?restype=directory"), &[], b"").await.expect(202);
+    assert!(!share.join("folder").exists());
+}

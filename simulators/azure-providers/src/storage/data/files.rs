@@ -13,6 +13,7 @@ use super::service_request::{ServiceRequest, bad_header, unsupported};
 use super::source;
 use super::xml::Element;
 use crate::storage::contents::{self, Entries, Entry, find};
+use crate::storage::folders;
 use crate::storage::share;
 use crate::storage::sparse::Bytes;
 
@@ -34,8 +35,21 @@ fn not_found() -> Refusal {
     Code::azures(404, "ResourceNotFound").says("The specified resource does not exist.")
 }
 
-/// A request about the contents of a share.
+/// A request about the contents of a share, which machines may have mounted.
 pub(super) fn operate(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
+    let id = request.part_id();
+    folders::take_in(azure, &id);
+    let answer = answer(azure, request);
+    match folders::put_out(azure, &id) {
+        Ok(()) => answer,
+        Err(error) => {
+            let words = format!("The folder of the share cannot be written: {error}.");
+            Err(Code::ours(500, "ShareFolder").says(words))
+        }
+    }
+}
+
+fn answer(azure: &mut AzureState, request: &ServiceRequest<'_>) -> Result<DataAnswer> {
     let id = request.part_id();
     let Some(record) = azure.store.get(&id) else { return Err(share::absent(azure)) };
     let snapshot = match request.option("sharesnapshot") {

@@ -7,8 +7,8 @@ use azure_types::ResourceId;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::super::contents;
 use super::super::protocol::said;
+use super::super::{contents, folders};
 use super::names::{RESOURCE_TYPE, absent as share_absent};
 
 /// The member of a record's hidden part: by time, the properties of the share then.
@@ -63,6 +63,7 @@ pub(crate) fn create(azure: &mut AzureState, share: &ResourceId, body: &Value) -
         kept[&time] = json!({ "properties": properties, "etag": etag });
     }
     azure.revision += 1;
+    folders::take_in(azure, share);
     contents::copy(azure, share, &time);
     let mut shown = Object::new();
     if let Some(metadata) = properties.get("metadata") {

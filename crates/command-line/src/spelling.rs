@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 /// A flag with two dashes. `-v 5` stays: it is a flag of one letter in both spellings.
-pub(super) fn with_two_dashes(argument: OsString) -> OsString {
+pub fn with_two_dashes(argument: OsString) -> OsString {
     let Some(text) = argument.to_str() else { return argument };
     let Some(name) = text.strip_prefix('-').filter(|name| !name.starts_with('-')) else { return argument };
     let is_flag = name.starts_with(|letter: char| letter.is_ascii_alphabetic());
@@ -12,6 +12,6 @@ pub(super) fn with_two_dashes(argument: OsString) -> OsString {
 }
 
 /// Whether an argument is `--version` in any form.
-pub(super) fn is_version(argument: &OsString) -> bool {
+pub fn is_version(argument: &OsString) -> bool {
     argument.to_str().is_some_and(|text| text == "--version" || text.starts_with("--version="))
 }
