@@ -3,7 +3,7 @@
 
     scripts/established_charts.py CHART REPOSITORY
 
-CHART is cloud-provider-azure or azuredisk-csi-driver, REPOSITORY a checkout of the project that releases it, or its git directory.
+CHART is cloud-provider-azure, azuredisk-csi-driver or azurefile-csi-driver, REPOSITORY a checkout of the project that releases it, or its git directory.
 Versions that do not differ in what follows share a file, which the first of them names:
 
 * values: each key with its default, and the examples that comments of its values.yaml show;
@@ -40,6 +40,13 @@ CHARTS = {
         "packages": r"charts/v[0-9.]+/azuredisk-csi-driver-v?([0-9.]+)\.tgz",
         "since": [1, 30, 0],
         "render": ["--namespace", "kube-system", "--set", "snapshot.enabled=true"],
+        "whole": ["nodeAffinity", "resources"],
+        "examples": False,
+    },
+    "azurefile-csi-driver": {
+        "packages": r"charts/v[0-9.]+/azurefile-csi-driver-v?([0-9.]+)\.tgz",
+        "since": [1, 30, 0],
+        "render": ["--namespace", "kube-system", "--set", "snapshot.enabled=true,node.enableKataCCMount=true"],
         "whole": ["nodeAffinity", "resources"],
         "examples": False,
     },
@@ -114,7 +121,8 @@ def facts(document):
 
 
 def rendered(helm, folder, arguments):
-    text = output(helm, "template", "release", str(folder), *arguments, text=True)
+    # Selectors of some charts have the release's name, which is the chart's in the tests, too.
+    text = output(helm, "template", folder.name, str(folder), *arguments, text=True)
     documents = [document for document in yaml.safe_load_all(text) if document]
     return sorted((facts(document) for document in documents), key=lambda one: (one["kind"], one["name"]))
 

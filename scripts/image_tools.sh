@@ -2,7 +2,7 @@
 # Installs what `cargo xtask images` needs, from Debian and from rustup. As root.
 #
 #   image_tools.sh amd64|arm64|windows   compilers and the compiler's target for one platform
-#   image_tools.sh node-tools            apt's lists for both architectures: the image of the disk driver has packages of Debian
+#   image_tools.sh node-tools            apt's lists for both architectures: the images of the drivers for volumes have packages of Debian
 #   image_tools.sh check                 what `cargo xtask images check` runs
 #   image_tools.sh monitoring            what `cargo xtask monitoring check` and the installation story run
 set -euo pipefail

@@ -1,7 +1,7 @@
-//! The manifests of `examples/volumes` are what API servers and the disk driver take.
+//! The manifests of `examples/volumes` and `examples/shares` are what API servers and the drivers take.
 //!
 //! `kubectl apply` is run against the simulated Kubernetes and, with the programs of `KUBEBUILDER_ASSETS`, against a real API
-//! server; parameters of classes are read by the driver's own tables.
+//! server; parameters of classes are read by the drivers' own tables.
 #![allow(clippy::disallowed_methods, reason = "kubectl reads the clock of the system")]
 #![allow(
     clippy::unwrap_used,
@@ -24,9 +24,37 @@ use volume_planner::parameters::disk::DiskParameters;
 use volume_planner::parameters::modification::Modification;
 use volume_planner::parameters::snapshot::SnapshotParameters;
 
-const DRIVER: &str = "disk.csi.azure.com";
-/// What the driver takes over from the in-tree plugin.
-const IN_TREE: &str = "kubernetes.io/azure-disk";
+/// The examples of one driver.
+struct Set {
+    /// Their folder; classes are in its folder `classes`.
+    folder: &'static str,
+    /// The page that names each of them.
+    page: &'static str,
+    driver: &'static str,
+    /// What the driver takes over from the in-tree plugin.
+    in_tree: &'static str,
+    /// How many files there are at least.
+    files: usize,
+    /// The numbers of StorageClasses, VolumeSnapshotClasses and VolumeAttributesClasses.
+    classes: [usize; 3],
+}
+
+const DISKS: Set = Set {
+    folder: "examples/volumes",
+    page: "docs/volumes/README.md",
+    driver: "disk.csi.azure.com",
+    in_tree: "kubernetes.io/azure-disk",
+    files: 30,
+    classes: [21, 3, 2],
+};
+const SHARES: Set = Set {
+    folder: "examples/shares",
+    page: "docs/shares/README.md",
+    driver: "file.csi.azure.com",
+    in_tree: "kubernetes.io/azure-file",
+    files: 40,
+    classes: [28, 2, 2],
+};
 /// Kinds that the simulated Kubernetes does not serve: files with them are applied to a real API server alone.
 const NOT_SIMULATED: [&str; 1] = ["VolumeAttributesClass"];
 const DEFINITIONS: &str = "deploy/charts/azuredisk-csi-driver/files/definitions";
@@ -36,10 +64,10 @@ fn root() -> PathBuf {
 }
 
 /// The files of the examples from the root, each with its objects.
-fn examples() -> BTreeMap<String, Vec<Value>> {
+fn examples(set: &Set) -> BTreeMap<String, Vec<Value>> {
     let mut found = BTreeMap::new();
-    for folder in ["examples/volumes", "examples/volumes/classes"] {
-        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+    for folder in [set.folder.to_owned(), format!("{}/classes", set.folder)] {
+        for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "yaml") {
                 let text = std::fs::read_to_string(&path).unwrap();
@@ -49,8 +77,13 @@ fn examples() -> BTreeMap<String, Vec<Value>> {
             }
         }
     }
-    assert!(found.len() > 30, "{}", found.len());
+    assert!(found.len() > set.files, "{}", found.len());
     found
+}
+
+/// Those of both drivers.
+fn all_examples() -> BTreeMap<String, Vec<Value>> {
+    [&DISKS, &SHARES].into_iter().flat_map(examples).collect()
 }
 
 fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
@@ -58,51 +91,63 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 }
 
 fn entries(object: &Value) -> BTreeMap<String, String> {
-    serde_json::from_value(object["parameters"].clone()).unwrap()
+    serde_json::from_value::<Option<_>>(object["parameters"].clone()).unwrap().unwrap_or_default()
 }
 
-#[test]
-fn parameters_of_each_class_are_what_the_driver_takes() {
-    let place = ClusterPlace {
+/// Classes are of the driver, and `read` takes the parameters of each; the text is the kind.
+fn assert_classes(set: &Set, read: impl Fn(&str, &BTreeMap<String, String>) -> Result<(), String>) {
+    let kinds = [
+        ("StorageClass", "/provisioner"),
+        ("VolumeSnapshotClass", "/driver"),
+        ("VolumeAttributesClass", "/driverName"),
+    ];
+    let mut classes = [0; 3];
+    for (file, objects) in examples(set) {
+        for object in objects {
+            let kind = text(&object, "/kind");
+            let Some(index) = kinds.iter().position(|(known, _)| *known == kind) else { continue };
+            let name = format!("{file}: {}", text(&object, "/metadata/name"));
+            let driver = text(&object, kinds[index].1);
+            let is_in_tree = kind == "StorageClass" && driver == set.in_tree;
+            assert!(driver == set.driver || is_in_tree, "{name}: {driver}");
+            read(kind, &entries(&object)).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+            classes[index] += 1;
+        }
+    }
+    assert_eq!(classes, set.classes, "{}", set.folder);
+}
+
+fn place() -> ClusterPlace {
+    ClusterPlace {
         subscription: "00000000-0000-0000-0000-000000000001".to_owned(),
         group: "cluster".to_owned(),
         location: "westeurope".to_owned(),
         is_stack: false,
-    };
-    let mut classes = [0; 3];
-    for (file, objects) in examples() {
-        for object in objects {
-            let name = format!("{file}: {}", text(&object, "/metadata/name"));
-            match text(&object, "/kind") {
-                "StorageClass" => {
-                    assert!([DRIVER, IN_TREE].contains(&text(&object, "/provisioner")), "{name}");
-                    let read = DiskParameters::parse(&entries(&object), &BTreeMap::new(), &place);
-                    read.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
-                    classes[0] += 1;
-                }
-                "VolumeSnapshotClass" => {
-                    assert_eq!(text(&object, "/driver"), DRIVER, "{name}");
-                    let read = SnapshotParameters::parse(&entries(&object), &place);
-                    read.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
-                    classes[1] += 1;
-                }
-                "VolumeAttributesClass" => {
-                    assert_eq!(text(&object, "/driverName"), DRIVER, "{name}");
-                    let read = Modification::parse(&entries(&object), false);
-                    read.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
-                    classes[2] += 1;
-                }
-                _ => {}
-            }
-        }
     }
-    assert_eq!(classes, [21, 3, 2]);
+}
+
+#[test]
+fn parameters_of_each_class_are_what_the_disk_driver_takes() {
+    let none = BTreeMap::new();
+    assert_classes(&DISKS, |kind, entries| {
+        match kind {
+            "StorageClass" => DiskParameters::parse(entries, &none, &place()).map(drop),
+            "VolumeSnapshotClass" => SnapshotParameters::parse(entries, &place()).map(drop),
+            _ => Modification::parse(entries, false).map(drop),
+        }
+        .map_err(|refusal| refusal.to_string())
+    });
+}
+
+#[test]
+fn classes_of_shares_are_those_of_their_driver() {
+    assert_classes(&SHARES, |_, _| Ok(()));
 }
 
 /// A claim names a class of the examples, or none, and a claim that a pod names is in the same file.
 #[test]
 fn claims_have_their_classes_and_pods_their_claims() {
-    let all = examples();
+    let all = all_examples();
     let of_kind = |kind: &str| -> Vec<String> {
         let objects = all.values().flatten().filter(|object| text(object, "/kind") == kind);
         objects.map(|object| text(object, "/metadata/name").to_owned()).collect()
@@ -131,12 +176,14 @@ fn claims_have_their_classes_and_pods_their_claims() {
     }
 }
 
-/// Each example has a line on the page of volumes.
+/// Each example has a line on the page of its driver's volumes.
 #[test]
 fn the_page_names_each_example() {
-    let page = std::fs::read_to_string(root().join("docs/volumes/README.md")).unwrap();
-    for file in examples().keys() {
-        assert!(page.contains(&format!("](../../{file})")), "docs/volumes/README.md does not name {file}");
+    for set in [&DISKS, &SHARES] {
+        let page = std::fs::read_to_string(root().join(set.page)).unwrap();
+        for file in examples(set).keys() {
+            assert!(page.contains(&format!("](../../{file})")), "{} does not name {file}", set.page);
+        }
     }
 }
 
@@ -148,6 +195,15 @@ fn kubectls() -> Vec<PathBuf> {
         std::env::split_paths(&path).map(|folder| folder.join("kubectl")).find(|file| file.exists());
     assets.into_iter().chain(on_path).filter(|file| file.exists()).collect()
 }
+
+/// Of a list in which the server sets defaults, and of texts in Secrets, kubectl says that they are configured.
+const CONFIGURED: [&str; 5] = [
+    "secret/in-tree-share configured",
+    "secret/inline-share configured",
+    "secret/static-share configured",
+    "statefulset.apps/database configured",
+    "statefulset.apps/writers configured",
+];
 
 /// Applies all files twice: the second time nothing is new.
 fn apply(server: &str, kubeconfig: &Path, folder: &Path, files: &[String]) {
@@ -173,9 +229,7 @@ fn apply(server: &str, kubeconfig: &Path, folder: &Path, files: &[String]) {
         let all: Vec<&str> =
             ["apply"].into_iter().chain(files.iter().flat_map(|file| ["-f", file.as_str()])).collect();
         run(&all);
-        // Of a list in which the server sets defaults, kubectl says that it is configured.
-        let is_known =
-            |line: &str| line.ends_with(" unchanged") || line == "statefulset.apps/database configured";
+        let is_known = |line: &str| line.ends_with(" unchanged") || CONFIGURED.contains(&line);
         let again = run(&all);
         let new: Vec<&str> = again.lines().filter(|line| !is_known(line)).collect();
         assert!(new.is_empty(), "{server}: {new:?}");
@@ -191,7 +245,7 @@ fn api_servers_take_each_example() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let all = examples();
+    let all = all_examples();
     let is_simulated =
         |objects: &[Value]| objects.iter().all(|object| !NOT_SIMULATED.contains(&text(object, "/kind")));
     let simulated_files: Vec<String> =

@@ -15,19 +15,25 @@ pub enum Program {
     DiskController,
     /// `azurediskplugin` on each node.
     DiskNode,
-    /// The snapshot controller, which the disk driver's chart installs on request.
+    /// `azurefileplugin` as controller, with its side-cars, which share its service account.
+    FileController,
+    /// `azurefileplugin` on each node.
+    FileNode,
+    /// The snapshot controller, which the charts of both drivers install on request.
     SnapshotController,
 }
 
 impl Program {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::ControllerManager,
         Self::NodeManager,
         Self::CredentialProvider,
         Self::ClusterManager,
         Self::DiskController,
         Self::DiskNode,
+        Self::FileController,
+        Self::FileNode,
         Self::SnapshotController,
     ];
 
@@ -40,6 +46,8 @@ impl Program {
             Self::ClusterManager => "capz-controller-manager",
             Self::DiskController => "csi-azuredisk-controller",
             Self::DiskNode => "csi-azuredisk-node",
+            Self::FileController => "csi-azurefile-controller",
+            Self::FileNode => "csi-azurefile-node",
             Self::SnapshotController => "csi-snapshot-controller",
         }
     }
@@ -49,6 +57,8 @@ impl Program {
         match self {
             Self::DiskController => "csi-azuredisk-controller-sa",
             Self::DiskNode => "csi-azuredisk-node-sa",
+            Self::FileController => "csi-azurefile-controller-sa",
+            Self::FileNode => "csi-azurefile-node-sa",
             Self::SnapshotController => "csi-snapshot-controller-sa",
             other => other.name(),
         }
@@ -142,11 +152,27 @@ pub enum Feature {
     NotReadyTaint,
     /// The objects of snapshots.
     Snapshots,
+    /// Volumes on file shares, with their snapshots and storage accounts.
+    Shares,
+    /// Keys of storage accounts, in Secrets.
+    AccountKeys,
+    /// Keys of storage accounts that nodes ask from Azure.
+    KeysFromAzure,
+    /// Accounts that subnets reach through service endpoints.
+    ServiceEndpoints,
+    /// Accounts with private endpoints.
+    PrivateEndpoints,
+    /// Files are copied to a share from another one, or from a snapshot.
+    ShareCopies,
+    /// Pods with inline volumes must be allowed to read their Secrets.
+    InlineSecretReviews,
+    /// Shares are mounted in confidential containers.
+    ConfidentialContainers,
 }
 
 impl Feature {
     /// All of them, in the order of pages and reports.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 50] = [
         Self::Base,
         Self::Election,
         Self::ConfigurationSecret,
@@ -189,6 +215,14 @@ impl Feature {
         Self::SideCarElections,
         Self::NotReadyTaint,
         Self::Snapshots,
+        Self::Shares,
+        Self::AccountKeys,
+        Self::KeysFromAzure,
+        Self::ServiceEndpoints,
+        Self::PrivateEndpoints,
+        Self::ShareCopies,
+        Self::InlineSecretReviews,
+        Self::ConfidentialContainers,
     ];
 
     /// The name in file names and on command lines.
@@ -273,6 +307,29 @@ impl Feature {
             Self::SideCarElections => ("elections", "--leader-election"),
             Self::NotReadyTaint => ("not-ready-taint", "--remove-not-ready-taint, a default"),
             Self::Snapshots => ("snapshots", "always"),
+            Self::Shares => ("shares", "always"),
+            Self::AccountKeys => (
+                "account-keys",
+                "classes over SMB that keep account keys in Secrets, which is their default, and inline volumes",
+            ),
+            Self::KeysFromAzure => (
+                "keys-from-azure",
+                "storeAccountKey: \"false\" of a class, or volumes whose Secret may not be read",
+            ),
+            Self::ServiceEndpoints => (
+                "service-endpoints",
+                "networkEndpointType: serviceEndpoint of a class, or protocol: nfs without a private endpoint",
+            ),
+            Self::PrivateEndpoints => {
+                ("private-endpoints", "networkEndpointType: privateEndpoint of a class")
+            }
+            Self::ShareCopies => {
+                ("copies", "claims of shares from snapshots and from other claims, without a key")
+            }
+            Self::InlineSecretReviews => {
+                ("inline-secret-reviews", "--inline-volume-secret-authz=warn or enforce")
+            }
+            Self::ConfidentialContainers => ("confidential-containers", "--enable-kata-cc-mount"),
         }
     }
 }

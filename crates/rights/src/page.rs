@@ -36,6 +36,10 @@ fn table(name: &str) -> Option<Vec<String>> {
         "disk controller calls" => Some(grants(Program::DiskController, |_| true)),
         "disk controller kubernetes" => Some(rules(Program::DiskController)),
         "disk node kubernetes" => Some(rules(Program::DiskNode)),
+        "file controller calls" => Some(grants(Program::FileController, |_| true)),
+        "file node calls" => Some(grants(Program::FileNode, |_| true)),
+        "file controller kubernetes" => Some(rules(Program::FileController)),
+        "file node kubernetes" => Some(rules(Program::FileNode)),
         "snapshot controller kubernetes" => Some(rules(Program::SnapshotController)),
         _ => None,
     }
@@ -73,7 +77,8 @@ fn rules(program: Program) -> Vec<String> {
     let mut rows = vec!["| feature | if | rule | for |".to_owned(), "|---|---|---|---|".to_owned()];
     let mut previous = None;
     for feature in Feature::ALL {
-        for rule in RULES.iter().filter(|rule| (rule.program, rule.feature) == (program, feature)) {
+        let is_of = |rule: &&Rule| rule.programs.contains(&program) && rule.feature == feature;
+        for rule in RULES.iter().filter(is_of) {
             let (name, condition) = match previous.replace(feature) {
                 Some(before) if before == feature => ("", ""),
                 _ => (feature.name(), feature.condition()),
@@ -91,6 +96,7 @@ fn in_words(rule: &Rule) -> String {
     let place = match rule.reach {
         Reach::Cluster => "",
         Reach::ElectionNamespace | Reach::SecretNamespace | Reach::KubeSystem => " in kube-system",
+        Reach::AccountKeyNamespaces => " in each namespace with account keys",
     };
     format!("{} {}{names}{place}", rule.verbs.join(", "), resources.join(", "))
 }

@@ -20,7 +20,7 @@ pub struct Counterpart {
 }
 
 /// All of them.
-pub const COUNTERPARTS: [Counterpart; 2] = [
+pub const COUNTERPARTS: [Counterpart; 3] = [
     Counterpart {
         chart: "cloud-provider-azure",
         page: "docs/compatibility.md",
@@ -40,6 +40,28 @@ pub const COUNTERPARTS: [Counterpart; 2] = [
                 "a Role for the one Secret with azure.json, in its namespace, takes its place",
             ),
             ("ClusterRoleBinding", "csi-azuredisk-controller-secret-binding", "the same"),
+            (
+                "ClusterRole",
+                "csi-snapshot-controller-leaderelection-role",
+                "a Role for the one Lease, in the release's namespace, takes its place",
+            ),
+            ("ClusterRoleBinding", "csi-snapshot-controller-leaderelection-binding", "the same"),
+        ],
+    },
+    Counterpart {
+        chart: "azurefile-csi-driver",
+        page: "docs/shares/switching.md",
+        left_out: &[
+            (
+                "ClusterRole",
+                "csi-azurefile-controller-secret-role",
+                "Roles for the Secret with azure.json and for the namespaces of `accountKeys.namespaces` take its place; `[\"*\"]` makes it",
+            ),
+            ("ClusterRoleBinding", "csi-azurefile-controller-secret-binding", "the same"),
+            ("ClusterRole", "csi-azurefile-node-secret-role", "the same, for node pods"),
+            ("ClusterRoleBinding", "csi-azurefile-node-secret-binding", "the same"),
+            ("ClusterRole", "azurefile-external-attacher-role", "no side-car of the chart attaches volumes"),
+            ("ClusterRoleBinding", "azurefile-csi-attacher-binding", "the same"),
             (
                 "ClusterRole",
                 "csi-snapshot-controller-leaderelection-role",

@@ -25,8 +25,10 @@ use values::{Chart, shown};
 const CLOUD_PROVIDER: &str = "cloud-provider-azure";
 /// The chart of the driver for disks.
 const DISK_DRIVER: &str = "azuredisk-csi-driver";
+/// The chart of the driver for file shares.
+const FILE_DRIVER: &str = "azurefile-csi-driver";
 /// All charts, by their folders. The manifest of the last one is that of clusterctl, in `deploy/capz`.
-const CHARTS: [&str; 3] = [CLOUD_PROVIDER, DISK_DRIVER, "capz-controller-manager"];
+const CHARTS: [&str; 4] = [CLOUD_PROVIDER, DISK_DRIVER, FILE_DRIVER, "capz-controller-manager"];
 
 /// What to print.
 #[derive(Debug, clap::Args)]
@@ -44,7 +46,7 @@ struct Manifest {
 }
 
 /// The manifests, each with one thing.
-const MANIFESTS: [Manifest; 5] = [
+const MANIFESTS: [Manifest; 6] = [
     Manifest { file: "cloud-provider-azure.yaml", chart: CLOUD_PROVIDER, values: || json!({}) },
     Manifest {
         file: "cloud-node-manager.yaml",
@@ -58,6 +60,7 @@ const MANIFESTS: [Manifest; 5] = [
         values: || alone("credentialProvider"),
     },
     Manifest { file: "azuredisk-csi-driver.yaml", chart: DISK_DRIVER, values: || json!({}) },
+    Manifest { file: "azurefile-csi-driver.yaml", chart: FILE_DRIVER, values: || json!({}) },
 ];
 
 /// Values that leave one part of the cloud provider's chart.

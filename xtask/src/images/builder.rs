@@ -10,7 +10,7 @@ use super::assemble::Program;
 use super::catalogue::Image;
 use super::layer::Files;
 use super::platform::{self, Folders, Platform};
-use super::{layout, sbom, tools};
+use super::{layout, sbom};
 use crate::program::{output, own_cargo, root};
 use crate::provenance::Provenance;
 
@@ -90,8 +90,14 @@ impl<'a> Builder<'a> {
             program: layout::sha256(&bytes),
             compiler: self.compiler.clone(),
         };
-        let packages = if image.has_tools { tools::packages(platform)? } else { Vec::new() };
-        let tools = if packages.is_empty() { Files::new() } else { tools::files(&packages)? };
+        let (packages, tools) = match image.tools {
+            Some(tools) => {
+                let packages = tools.packages(platform)?;
+                let files = tools.files(&packages)?;
+                (packages, files)
+            }
+            None => (Vec::new(), Files::new()),
+        };
         let bill = sbom::bill(&subject, &sbom::crates(&tree, image.package)?, &self.checksums, &packages);
         Ok((Program { platform, bytes, tools, bill }, file))
     }

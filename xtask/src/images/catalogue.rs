@@ -2,6 +2,7 @@
 
 use super::base::{ROOT, USER};
 use super::platform::{AMD64, ARM64, Platform, WINDOWS};
+use super::tools::{self, Tools};
 
 /// Programs that are built with the features that any of them asks for, so that they share what is compiled. Within these groups
 /// that is less than a hundredth of a program; the controllers' HTTP/2 would be an eighth of the programs of nodes.
@@ -40,8 +41,8 @@ pub struct Image {
     pub path: &'static str,
     /// The user that it runs as.
     pub user: &'static str,
-    /// Whether it has the programs that make, check and grow file systems.
-    pub has_tools: bool,
+    /// The programs of others that it has.
+    pub tools: Option<&'static Tools>,
     /// What it is for, in one sentence.
     pub description: &'static str,
     /// Where it runs.
@@ -51,7 +52,7 @@ pub struct Image {
 const ON_LINUX: &[&Platform] = &[&AMD64, &ARM64];
 
 /// All images.
-pub const IMAGES: [Image; 6] = [
+pub static IMAGES: [Image; 7] = [
     Image {
         name: "azure-cloud-controller-manager",
         group: Group::Controllers,
@@ -59,7 +60,7 @@ pub const IMAGES: [Image; 6] = [
         binary: "azure-cloud-controller-manager",
         path: "/usr/local/bin/cloud-controller-manager",
         user: USER,
-        has_tools: false,
+        tools: None,
         description: "Load balancers, nodes and routes of a Kubernetes cluster on Azure",
         platforms: ON_LINUX,
     },
@@ -70,7 +71,7 @@ pub const IMAGES: [Image; 6] = [
         binary: "azure-cloud-node-manager",
         path: "/usr/local/bin/cloud-node-manager",
         user: USER,
-        has_tools: false,
+        tools: None,
         description: "Initializes the Kubernetes node that it runs on with the data of its machine on Azure",
         platforms: &[&AMD64, &ARM64, &WINDOWS],
     },
@@ -81,7 +82,7 @@ pub const IMAGES: [Image; 6] = [
         binary: "acr-credential-provider",
         path: "/usr/local/bin/acr-credential-provider",
         user: USER,
-        has_tools: false,
+        tools: None,
         description: "The kubelet's plugin for credentials of Azure container registries",
         platforms: ON_LINUX,
     },
@@ -92,7 +93,7 @@ pub const IMAGES: [Image; 6] = [
         binary: "health-probe-proxy",
         path: "/usr/local/bin/health-probe-proxy",
         user: USER,
-        has_tools: false,
+        tools: None,
         description: "Forwards health probes of Azure's load balancers to kube-proxy without the PROXY protocol",
         platforms: ON_LINUX,
     },
@@ -103,7 +104,7 @@ pub const IMAGES: [Image; 6] = [
         binary: "capz-controller-manager",
         path: "/manager",
         user: USER,
-        has_tools: false,
+        tools: None,
         description: "The infrastructure provider of Cluster API for Azure",
         platforms: ON_LINUX,
     },
@@ -115,8 +116,20 @@ pub const IMAGES: [Image; 6] = [
         path: "/azurediskplugin",
         // On nodes it mounts; the chart gives the controller's pods another user.
         user: ROOT,
-        has_tools: true,
+        tools: Some(&tools::DISKS),
         description: "The driver for volumes on Azure's disks, as controller and on nodes",
+        platforms: ON_LINUX,
+    },
+    Image {
+        name: "azurefile-csi",
+        group: Group::Controllers,
+        package: "azurefile-csi-driver",
+        binary: "azurefileplugin",
+        path: "/azurefileplugin",
+        // As that for disks.
+        user: ROOT,
+        tools: Some(&tools::SHARES),
+        description: "The driver for volumes on Azure's file shares, as controller and on nodes",
         platforms: ON_LINUX,
     },
 ];
@@ -132,7 +145,12 @@ mod tests {
         assert_eq!(Group::Nodes.packages(&WINDOWS), ["cloud-node-manager"]);
         assert_eq!(
             Group::Controllers.packages(&AMD64),
-            ["cloud-controller-manager", "capz-controller-manager", "azuredisk-csi-driver"]
+            [
+                "cloud-controller-manager",
+                "capz-controller-manager",
+                "azuredisk-csi-driver",
+                "azurefile-csi-driver"
+            ]
         );
     }
 }

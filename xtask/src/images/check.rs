@@ -23,19 +23,6 @@ pub struct Arguments {
 /// The tools, all of them packages of Debian.
 const TOOLS: [&str; 3] = ["skopeo", "umoci", "runc"];
 
-/// Programs of an image with tools, with an argument by which they say their version: their libraries are there.
-const TOOLS_OF_VOLUMES: [(&str, &str); 9] = [
-    ("/usr/sbin/blkid", "-V"),
-    ("/usr/sbin/fsck", "--version"),
-    ("/usr/sbin/mke2fs", "-V"),
-    ("/usr/sbin/mkfs.btrfs", "--version"),
-    ("/usr/sbin/mkfs.xfs", "-V"),
-    ("/usr/sbin/wipefs", "-V"),
-    ("/usr/sbin/xfs_growfs", "-V"),
-    ("/usr/sbin/xfs_repair", "-V"),
-    ("/usr/bin/btrfs", "--version"),
-];
-
 /// Where a runtime finds qemu in a container.
 const QEMU: &str = "/qemu";
 
@@ -126,10 +113,8 @@ fn unpack_and_run(
         Ok(output(&mut runc)?.trim().to_owned())
     };
     let version = run(&entrypoint, "--version")?;
-    if image.has_tools {
-        for (program, argument) in TOOLS_OF_VOLUMES {
-            run(program, argument).with_context(|| format!("{program} does not start"))?;
-        }
+    for (program, argument) in image.tools.into_iter().flat_map(|tools| tools.tried).copied().flatten() {
+        run(program, argument).with_context(|| format!("{program} does not start"))?;
     }
     for (label, length) in [("version", usize::MAX), ("revision", 12)] {
         let value = &config["annotations"][format!("org.opencontainers.image.{label}")];

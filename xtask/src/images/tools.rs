@@ -1,5 +1,5 @@
-//! The layer with the programs of others that make, check and grow file systems: packages of Debian, of which the listed programs
-//! and the libraries are taken. `deploy/images/node-tools.txt` names each package with its version and checksum, so that equal lists
+//! The layer with the programs of others that make, check, grow and mount file systems: packages of Debian, of which the listed programs
+//! and the libraries are taken. A list in `deploy/images` names each package with its version and checksum, so that equal lists
 //! give equal bytes; `scripts/image_packages.sh` writes it.
 
 use std::io::Read as _;
@@ -13,25 +13,30 @@ use super::layout::sha256;
 use super::platform::Platform;
 use crate::program::{output, root};
 
-/// The list of packages.
-const LIST: &str = "deploy/images/node-tools.txt";
+/// The programs of an image, and the packages that they come from.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tools {
+    /// The list of packages.
+    list: &'static str,
+    /// The programs that are taken.
+    programs: &'static [&'static [&'static str]],
+    /// Some with arguments by which they do nothing, for the check of an image.
+    pub tried: &'static [&'static [(&'static str, &'static str)]],
+}
 
-/// The programs that are taken. `sh` is for `fsck.xfs` and `fsck.btrfs`, which are scripts.
-const PROGRAMS: [&str; 27] = [
+/// Of file systems on devices and in images. `sh` is for `fsck.xfs`, which is a script.
+const FILE_SYSTEMS: &[&str] = &[
     "blkid",
     "blockdev",
-    "btrfs",
     "dash",
     "e2fsck",
     "findmnt",
     "fsck",
-    "fsck.btrfs",
     "fsck.ext2",
     "fsck.ext3",
     "fsck.ext4",
     "fsck.xfs",
     "mke2fs",
-    "mkfs.btrfs",
     "mkfs.ext2",
     "mkfs.ext3",
     "mkfs.ext4",
@@ -46,6 +51,39 @@ const PROGRAMS: [&str; 27] = [
     "xfs_growfs",
     "xfs_repair",
 ];
+
+/// `fsck.btrfs` is a script, too.
+const BTRFS: &[&str] = &["btrfs", "fsck.btrfs", "mkfs.btrfs"];
+
+/// Of shares, over SMB and NFS: `mount` and `umount` start them.
+const NETWORK: &[&str] =
+    &["losetup", "mount.cifs", "mount.nfs", "mount.nfs4", "mount.smb3", "umount.nfs", "umount.nfs4"];
+
+/// Programs of file systems with an argument by which they say their version: their libraries are there.
+const TRIED_FILE_SYSTEMS: &[(&str, &str)] = &[
+    ("/usr/sbin/blkid", "-V"),
+    ("/usr/sbin/fsck", "--version"),
+    ("/usr/sbin/mke2fs", "-V"),
+    ("/usr/sbin/mkfs.xfs", "-V"),
+    ("/usr/sbin/wipefs", "-V"),
+    ("/usr/sbin/xfs_growfs", "-V"),
+    ("/usr/sbin/xfs_repair", "-V"),
+];
+
+/// Those of the driver for disks.
+pub static DISKS: Tools = Tools {
+    list: "deploy/images/node-tools.txt",
+    programs: &[FILE_SYSTEMS, BTRFS],
+    tried: &[TRIED_FILE_SYSTEMS, &[("/usr/sbin/mkfs.btrfs", "--version"), ("/usr/bin/btrfs", "--version")]],
+};
+
+/// Those of the driver for file shares.
+pub static SHARES: Tools = Tools {
+    list: "deploy/images/share-tools.txt",
+    programs: &[FILE_SYSTEMS, NETWORK],
+    // mount.cifs asks for capabilities first, which a check does not give.
+    tried: &[TRIED_FILE_SYSTEMS, &[("/usr/sbin/mount.nfs", "-V")]],
+};
 
 /// Folders that are links into `usr`, as on a machine with Debian.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
@@ -63,47 +101,94 @@ pub struct Package {
     pub sum: String,
 }
 
-/// The packages for a platform.
-///
-/// # Errors
-/// The list cannot be read, or has none for this platform.
-pub fn packages(platform: &Platform) -> anyhow::Result<Vec<Package>> {
-    let path = root().join(LIST);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let packages = parse(&text, platform.architecture)?;
-    ensure!(!packages.is_empty(), "{LIST} has no packages for {}", platform.name);
-    Ok(packages)
+impl Tools {
+    /// The packages for a platform.
+    ///
+    /// # Errors
+    /// The list cannot be read, or has none for this platform.
+    pub fn packages(&self, platform: &Platform) -> anyhow::Result<Vec<Package>> {
+        let path = root().join(self.list);
+        let text =
+            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let packages = parse(&text, platform.architecture).with_context(|| self.list)?;
+        ensure!(!packages.is_empty(), "{} has no packages for {}", self.list, platform.name);
+        Ok(packages)
+    }
+
+    /// The files of the packages, which are downloaded by `apt-get` and kept in the cache.
+    ///
+    /// # Errors
+    /// A package cannot be had, or is not the one of the list.
+    pub fn files(&self, packages: &[Package]) -> anyhow::Result<Files> {
+        let cache = cache()?;
+        let mut files = links();
+        for package in packages {
+            let archive = fetch(package, &cache)?;
+            let unpacked = Command::new("dpkg-deb").arg("--fsys-tarfile").arg(&archive).output();
+            let unpacked = unpacked.context("cannot start dpkg-deb, which unpacks the packages")?;
+            ensure!(unpacked.status.success(), "dpkg-deb does not unpack {}", archive.display());
+            files.extend(self.chosen(&unpacked.stdout).with_context(|| package.name.clone())?);
+        }
+        let programs = self.programs.iter().copied().flatten();
+        let missing: Vec<&str> = programs.copied().filter(|program| !has(&files, program)).collect();
+        ensure!(missing.is_empty(), "the packages of {} lack {}", self.list, missing.join(", "));
+        Ok(files)
+    }
+
+    /// What is taken of a package's archive.
+    fn chosen(&self, archive: &[u8]) -> anyhow::Result<Files> {
+        let mut files = Files::new();
+        for entry in tar::Archive::new(archive).entries()? {
+            let mut entry = entry?;
+            let path = merged(&entry.path()?.display().to_string());
+            if !self.is_chosen(&path) {
+                continue;
+            }
+            let leads_to = entry.link_name()?.map(|target| target.display().to_string());
+            let file = match (entry.header().entry_type(), leads_to) {
+                (tar::EntryType::Symlink, Some(target)) => File::link(target),
+                // Names of one file: the others lead to the first.
+                (tar::EntryType::Link, Some(target)) => File::link(format!("/{}", merged(&target))),
+                (tar::EntryType::Regular, _) => {
+                    let mut bytes = Vec::new();
+                    entry.read_to_end(&mut bytes)?;
+                    // Without the bit that gives its owner's rights: only root uses the programs here.
+                    File { mode: entry.header().mode()? & 0o755, bytes, target: None }
+                }
+                _ => continue,
+            };
+            files.insert(path, file);
+        }
+        Ok(files)
+    }
+
+    fn is_chosen(&self, path: &str) -> bool {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        match folder {
+            "usr/bin" | "usr/sbin" => self.programs.iter().any(|some| some.contains(&name)),
+            // How mke2fs makes file systems.
+            "etc" => name == "mke2fs.conf",
+            _ if folder.starts_with("usr/share/doc/") => name == "copyright",
+            // Directly in the folder of libraries: below it are plug-ins of the C library for other encodings.
+            _ => {
+                let is_library = name.contains(".so");
+                let below = folder.strip_prefix("usr/lib").unwrap_or("/no/library");
+                is_library && below.matches('/').count() <= 1
+            }
+        }
+    }
 }
 
 fn parse(text: &str, architecture: &str) -> anyhow::Result<Vec<Package>> {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let package = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
-        let [name, version, architecture, sum] = words[..] else { bail!("{LIST}: {line:?}") };
+        let [name, version, architecture, sum] = words[..] else { bail!("not a package: {line:?}") };
         let [name, version, architecture, sum] = [name, version, architecture, sum].map(str::to_owned);
         Ok(Package { name, version, architecture, sum })
     };
     let all: anyhow::Result<Vec<Package>> = lines.map(package).collect();
     Ok(all?.into_iter().filter(|package| package.architecture == architecture).collect())
-}
-
-/// The files of the packages, which are downloaded by `apt-get` and kept in the cache.
-///
-/// # Errors
-/// A package cannot be had, or is not the one of the list.
-pub fn files(packages: &[Package]) -> anyhow::Result<Files> {
-    let cache = cache()?;
-    let mut files = links();
-    for package in packages {
-        let archive = fetch(package, &cache)?;
-        let unpacked = Command::new("dpkg-deb").arg("--fsys-tarfile").arg(&archive).output();
-        let unpacked = unpacked.context("cannot start dpkg-deb, which unpacks the packages")?;
-        ensure!(unpacked.status.success(), "dpkg-deb does not unpack {}", archive.display());
-        files.extend(chosen(&unpacked.stdout).with_context(|| package.name.clone())?);
-    }
-    let missing: Vec<&str> = PROGRAMS.into_iter().filter(|program| !has(&files, program)).collect();
-    ensure!(missing.is_empty(), "the packages of {LIST} lack {}", missing.join(", "));
-    Ok(files)
 }
 
 fn has(files: &Files, program: &str) -> bool {
@@ -148,54 +233,11 @@ fn links() -> Files {
     folders.into_iter().chain([("usr/bin/sh".to_owned(), File::link("dash")), mounted]).collect()
 }
 
-/// What is taken of a package's archive.
-fn chosen(archive: &[u8]) -> anyhow::Result<Files> {
-    let mut files = Files::new();
-    for entry in tar::Archive::new(archive).entries()? {
-        let mut entry = entry?;
-        let path = merged(&entry.path()?.display().to_string());
-        if !is_chosen(&path) {
-            continue;
-        }
-        let leads_to = entry.link_name()?.map(|target| target.display().to_string());
-        let file = match (entry.header().entry_type(), leads_to) {
-            (tar::EntryType::Symlink, Some(target)) => File::link(target),
-            // Names of one file: the others lead to the first.
-            (tar::EntryType::Link, Some(target)) => File::link(format!("/{}", merged(&target))),
-            (tar::EntryType::Regular, _) => {
-                let mut bytes = Vec::new();
-                entry.read_to_end(&mut bytes)?;
-                // Without the bit that gives its owner's rights: only root uses the programs here.
-                File { mode: entry.header().mode()? & 0o755, bytes, target: None }
-            }
-            _ => continue,
-        };
-        files.insert(path, file);
-    }
-    Ok(files)
-}
-
 /// A path below `usr`, where older packages have files beside it.
 fn merged(path: &str) -> String {
     let path = path.trim_start_matches("./").trim_start_matches('/');
     let first = path.split('/').next().unwrap_or_default();
     if MERGED.contains(&first) { format!("usr/{path}") } else { path.to_owned() }
-}
-
-fn is_chosen(path: &str) -> bool {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    match folder {
-        "usr/bin" | "usr/sbin" => PROGRAMS.contains(&name),
-        // How mke2fs makes file systems.
-        "etc" => name == "mke2fs.conf",
-        _ if folder.starts_with("usr/share/doc/") => name == "copyright",
-        // Directly in the folder of libraries: below it are plug-ins of the C library for other encodings.
-        _ => {
-            let is_library = name.contains(".so");
-            let below = folder.strip_prefix("usr/lib").unwrap_or("/no/library");
-            is_library && below.matches('/').count() <= 1
-        }
-    }
 }
 
 #[cfg(test)]
@@ -217,7 +259,7 @@ mod tests {
         ];
         for (path, expected) in taken {
             assert_eq!(merged(path), expected);
-            assert!(is_chosen(expected), "{path}");
+            assert!(DISKS.is_chosen(expected), "{path}");
         }
         let left = [
             "usr/bin/nsenter",
@@ -228,7 +270,7 @@ mod tests {
             "etc/pam.d/su",
             "usr/lib/udev/rules.d/64-btrfs.rules",
         ];
-        assert!(left.iter().all(|path| !is_chosen(path)));
+        assert!(left.iter().all(|path| !DISKS.is_chosen(path) && !SHARES.is_chosen(path)));
     }
 
     #[test]
@@ -242,7 +284,7 @@ mod tests {
         header.set_entry_type(tar::EntryType::Link);
         header.set_size(0);
         builder.append_link(&mut header, "./sbin/mkfs.ext4", "./sbin/mke2fs").unwrap();
-        let files = chosen(&builder.into_inner().unwrap()).unwrap();
+        let files = DISKS.chosen(&builder.into_inner().unwrap()).unwrap();
         assert_eq!(files["usr/sbin/mke2fs"], File::program("tool"));
         assert_eq!(files["usr/sbin/mkfs.ext4"], File::link("/usr/sbin/mke2fs"));
         let mut all = links();
@@ -261,14 +303,20 @@ mod tests {
 
     #[test]
     fn the_list_has_each_package_for_both_architectures_with_its_checksum() {
-        let names = |platform| {
-            let packages = packages(platform).unwrap();
+        let names = |tools: &Tools, platform| {
+            let packages = tools.packages(platform).unwrap();
             assert!(packages.iter().all(|package| package.sum.len() == 64), "{packages:?}");
             packages.into_iter().map(|package| package.name).collect::<Vec<_>>()
         };
-        assert_eq!(names(&AMD64), names(&ARM64));
-        for name in ["btrfs-progs", "e2fsprogs", "util-linux", "xfsprogs"] {
-            assert!(names(&AMD64).iter().any(|one| one == name), "{name}");
+        let expected: [(&Tools, &[&str]); 2] = [
+            (&DISKS, &["btrfs-progs", "e2fsprogs", "util-linux", "xfsprogs"]),
+            (&SHARES, &["cifs-utils", "nfs-common", "e2fsprogs", "util-linux", "xfsprogs"]),
+        ];
+        for (tools, packages) in expected {
+            assert_eq!(names(tools, &AMD64), names(tools, &ARM64));
+            for name in packages {
+                assert!(names(tools, &AMD64).iter().any(|one| one == name), "{name}");
+            }
         }
         assert!(parse("fsck 1.0 amd64", "amd64").is_err());
     }

@@ -37,6 +37,12 @@ pub enum Place {
     EncryptionSets,
     /// The disk accesses that classes name.
     DiskAccesses,
+    /// The cluster's resource group, and those of storage accounts that classes and static volumes name.
+    Accounts,
+    /// The resource group of the virtual network, and those that classes name.
+    ShareNetworks,
+    /// The resource groups of private zones of DNS.
+    DnsZones,
 }
 
 impl Place {
@@ -64,6 +70,9 @@ impl Place {
             Self::Disks => "`resourceGroup`, and the groups that classes and volumes name",
             Self::EncryptionSets => "the encryption sets",
             Self::DiskAccesses => "the disk accesses",
+            Self::Accounts => "`resourceGroup`, and the groups of accounts that classes and volumes name",
+            Self::ShareNetworks => "`vnetResourceGroup`, and the groups of networks that classes name",
+            Self::DnsZones => "the network's group, and `privateDNSZoneResourceGroup` of classes",
         }
     }
 }

@@ -5,8 +5,8 @@ use super::cluster_manager::{
     MANAGED_CLUSTERS, RAW_RESOURCE_JOINS, RAW_RESOURCES, RAW_ROLE_ASSIGNMENTS, RESOURCE_HEALTH,
     USER_ASSIGNED, USER_ASSIGNED_JOIN,
 };
-use super::disk_driver;
 use super::grant::{Grant, Place};
+use super::{disk_driver, file_driver};
 use crate::Feature::{
     ApplicationSecurityGroups, Base, Migration, NodeIp, NodeLifecycle, Nodes, PodRangesByTags, PrivateLink,
     PublicIpPrefixes, Pull, ResourceManager, Routes, Services, VirtualMachines,
@@ -305,4 +305,14 @@ pub static GRANTS: &[Grant] = &[
     disk_driver::MACHINES,
     disk_driver::ENCRYPTION,
     disk_driver::ACCESSES,
+    file_driver::ACCOUNTS,
+    file_driver::SHARES,
+    file_driver::KEYS,
+    file_driver::SUBNETS,
+    file_driver::SUBNET_JOINS,
+    file_driver::ENDPOINTS,
+    file_driver::ENDPOINT_JOINS,
+    file_driver::ZONES,
+    file_driver::COPIES,
+    file_driver::NODE_KEYS,
 ];

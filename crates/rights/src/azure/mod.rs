@@ -2,6 +2,7 @@
 
 mod cluster_manager;
 mod disk_driver;
+mod file_driver;
 mod grant;
 mod grants;
 mod role;

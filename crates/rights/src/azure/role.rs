@@ -115,7 +115,14 @@ pub struct Definition {
     description: String,
     actions: BTreeSet<&'static str>,
     not_actions: [&'static str; 0],
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    data_actions: BTreeSet<&'static str>,
     assignable_scopes: Vec<String>,
+}
+
+/// Whether an action is one on the data of a resource, which is another list of a role.
+fn is_of_data(action: &str) -> bool {
+    action.contains("/fileServices/fileshares/") || action.ends_with("BackupSemantics/action")
 }
 
 /// A definition of a role.
@@ -125,12 +132,14 @@ pub fn definition(
     actions: &BTreeSet<&'static str>,
     scopes: &[String],
 ) -> Definition {
+    let (data_actions, actions) = actions.iter().partition(|action| is_of_data(action));
     Definition {
         name: name.to_owned(),
         is_custom: true,
         description: description.to_owned(),
-        actions: actions.clone(),
+        actions,
         not_actions: [],
+        data_actions,
         assignable_scopes: scopes.to_vec(),
     }
 }

@@ -24,5 +24,8 @@ pub const USUAL: Naming<'static> = Naming {
     secret: Named { name: "azure-cloud-provider", namespace: SYSTEM },
 };
 
+/// Where the driver for file shares looks for a Secret of a volume that names no namespace.
+pub(super) const ACCOUNT_KEYS: &str = "default";
+
 /// The namespace of service accounts, and of the Lease that Azure and the controllers share.
 pub(super) const SYSTEM: &str = "kube-system";

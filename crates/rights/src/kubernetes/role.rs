@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::naming::{Naming, SYSTEM, USUAL};
+use super::naming::{ACCOUNT_KEYS, Naming, SYSTEM, USUAL};
 use super::rule::{Reach, Rule};
 use super::rules::RULES;
 use crate::{Feature, Program};
@@ -28,17 +28,19 @@ pub struct Role<'a> {
 impl<'a> Role<'a> {
     /// The roles of a feature.
     pub fn of(program: Program, feature: Feature, naming: Naming<'a>) -> Vec<Self> {
-        [Reach::Cluster, Reach::ElectionNamespace, Reach::SecretNamespace, Reach::KubeSystem]
+        Reach::ALL
             .into_iter()
             .filter_map(|reach| {
-                let is_of =
-                    |rule: &&Rule| (rule.program, rule.feature, rule.reach) == (program, feature, reach);
+                let is_of = |rule: &&Rule| {
+                    rule.programs.contains(&program) && (rule.feature, rule.reach) == (feature, reach)
+                };
                 let rules: Vec<&Rule> = RULES.iter().filter(is_of).collect();
                 let namespace = match reach {
                     Reach::Cluster => None,
                     Reach::ElectionNamespace => Some(naming.lease.namespace),
                     Reach::SecretNamespace => Some(naming.secret.namespace),
                     Reach::KubeSystem => Some(SYSTEM),
+                    Reach::AccountKeyNamespaces => Some(ACCOUNT_KEYS),
                 };
                 (!rules.is_empty()).then_some(Self { program, feature, namespace, naming, rules })
             })

@@ -13,13 +13,26 @@ pub enum Reach {
     SecretNamespace,
     /// In kube-system.
     KubeSystem,
+    /// In each namespace with Secrets of account keys: files have `default`.
+    AccountKeyNamespaces,
+}
+
+impl Reach {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Cluster,
+        Self::ElectionNamespace,
+        Self::SecretNamespace,
+        Self::KubeSystem,
+        Self::AccountKeyNamespaces,
+    ];
 }
 
 /// A rule of a role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// The program.
-    pub program: Program,
+    /// The programs.
+    pub programs: &'static [Program],
     /// The feature that needs it.
     pub feature: Feature,
     /// Where it applies.

@@ -3,9 +3,10 @@
 use super::naming::USUAL;
 use super::rule::{Reach, Rule};
 use crate::Feature::{
-    AdminState, Attacher, Base, ConfigurationSecret, Election, LocalPools, Metrics, NamespaceSelectors,
-    NodeAgent, NodeLifecycle, Nodes, NotReadyTaint, PodRanges, Provisioner, Resizer, Routes, ScheduledEvents,
-    Services, SideCarElections, Snapshots, Snapshotter, Volumes,
+    AccountKeys, AdminState, Attacher, Base, ConfidentialContainers, ConfigurationSecret, Election,
+    InlineSecretReviews, LocalPools, Metrics, NamespaceSelectors, NodeAgent, NodeLifecycle, Nodes,
+    NotReadyTaint, PodRanges, Provisioner, Resizer, Routes, ScheduledEvents, Services, SideCarElections,
+    Snapshots, Snapshotter, Volumes,
 };
 use crate::{Feature, Program};
 
@@ -15,8 +16,8 @@ const fn core(
     verbs: &'static [&'static str],
     purpose: &'static str,
 ) -> Rule {
-    let (program, reach) = (Program::ControllerManager, Reach::Cluster);
-    Rule { program, feature, reach, group: "", resources, names: &[], verbs, purpose }
+    let (programs, reach): (&[Program], _) = (&[Program::ControllerManager], Reach::Cluster);
+    Rule { programs, feature, reach, group: "", resources, names: &[], verbs, purpose }
 }
 
 const fn in_group(group: &'static str, rule: Rule) -> Rule {
@@ -35,19 +36,32 @@ const fn lease(
 }
 
 const fn of_node_manager(rule: Rule) -> Rule {
-    Rule { program: Program::NodeManager, ..rule }
+    Rule { programs: &[Program::NodeManager], ..rule }
 }
 
 const fn of_disks(rule: Rule) -> Rule {
-    Rule { program: Program::DiskController, ..rule }
+    Rule { programs: &[Program::DiskController], ..rule }
 }
 
 const fn of_disk_nodes(rule: Rule) -> Rule {
-    Rule { program: Program::DiskNode, ..rule }
+    Rule { programs: &[Program::DiskNode], ..rule }
+}
+
+const fn of_files(rule: Rule) -> Rule {
+    Rule { programs: &[Program::FileController], ..rule }
+}
+
+const fn of_file_nodes(rule: Rule) -> Rule {
+    Rule { programs: &[Program::FileNode], ..rule }
+}
+
+/// One of a side-car that both drivers have.
+const fn of_side_cars(rule: Rule) -> Rule {
+    Rule { programs: &[Program::DiskController, Program::FileController], ..rule }
 }
 
 const fn of_snapshots(rule: Rule) -> Rule {
-    Rule { program: Program::SnapshotController, ..rule }
+    Rule { programs: &[Program::SnapshotController], ..rule }
 }
 
 /// One of the one Secret with azure.json.
@@ -59,6 +73,13 @@ const fn secret(verbs: &'static [&'static str], purpose: &'static str) -> Rule {
 /// The groups of volumes and of snapshots.
 const STORAGE: &str = "storage.k8s.io";
 const SNAPSHOT: &str = "snapshot.storage.k8s.io";
+
+/// The Leases of the side-cars of the driver for file shares.
+const FILE_SIDE_CARS: &[&str] = &[
+    "file-csi-azure-com",
+    "external-resizer-file-csi-azure-com",
+    "external-snapshotter-leader-file-csi-azure-com",
+];
 
 /// The Leases of the side-cars, which are named after the driver.
 const SIDE_CARS: &[&str] = &[
@@ -164,20 +185,20 @@ pub static RULES: &[Rule] = &[
         &["get"],
         "the Secret with azure.json, and no other one; a change is used without a restart",
     )),
-    of_disks(core(
+    of_side_cars(core(
         Provisioner,
         &["persistentvolumes"],
         &["get", "list", "watch", "create", "patch", "delete"],
         "volumes are made, protected and deleted",
     )),
-    of_disks(core(
+    of_side_cars(core(
         Provisioner,
         &["persistentvolumeclaims"],
         &["get", "list", "watch", "update"],
         "claims that wait for a volume",
     )),
-    of_disks(core(Provisioner, &["nodes"], &["get", "list", "watch"], "where a volume may be used")),
-    of_disks(core(Provisioner, &["events"], &["create", "update", "patch"], "Events on claims")),
+    of_side_cars(core(Provisioner, &["nodes"], &["get", "list", "watch"], "where a volume may be used")),
+    of_side_cars(core(Provisioner, &["events"], &["create", "update", "patch"], "Events on claims")),
     of_disks(in_group(
         STORAGE,
         core(
@@ -187,7 +208,7 @@ pub static RULES: &[Rule] = &[
             "parameters of volumes, zones of nodes, and whether a volume is attached",
         ),
     )),
-    of_disks(in_group(
+    of_side_cars(in_group(
         SNAPSHOT,
         core(
             Provisioner,
@@ -217,30 +238,30 @@ pub static RULES: &[Rule] = &[
         STORAGE,
         core(Attacher, &["volumeattributesclasses"], &["get"], "parameters that have changed"),
     )),
-    of_disks(core(
+    of_side_cars(core(
         Resizer,
         &["persistentvolumes"],
         &["get", "list", "watch", "patch"],
         "sizes and classes of volumes",
     )),
-    of_disks(core(
+    of_side_cars(core(
         Resizer,
         &["persistentvolumeclaims"],
         &["get", "list", "watch"],
         "the sizes and classes that claims ask for",
     )),
-    of_disks(core(Resizer, &["persistentvolumeclaims/status"], &["patch"], "what came of it")),
-    of_disks(core(Resizer, &["events"], &["create", "update", "patch"], "Events on claims")),
-    of_disks(in_group(
+    of_side_cars(core(Resizer, &["persistentvolumeclaims/status"], &["patch"], "what came of it")),
+    of_side_cars(core(Resizer, &["events"], &["create", "update", "patch"], "Events on claims")),
+    of_side_cars(in_group(
         STORAGE,
         core(Resizer, &["volumeattributesclasses"], &["get", "list", "watch"], "parameters that can change"),
     )),
-    of_disks(core(Snapshotter, &["events"], &["create", "update", "patch"], "Events on snapshots")),
-    of_disks(in_group(
+    of_side_cars(core(Snapshotter, &["events"], &["create", "update", "patch"], "Events on snapshots")),
+    of_side_cars(in_group(
         SNAPSHOT,
         core(Snapshotter, &["volumesnapshotclasses"], &["get", "list", "watch"], "parameters of snapshots"),
     )),
-    of_disks(in_group(
+    of_side_cars(in_group(
         SNAPSHOT,
         core(
             Snapshotter,
@@ -249,11 +270,11 @@ pub static RULES: &[Rule] = &[
             "snapshots that are to be made and deleted",
         ),
     )),
-    of_disks(in_group(
+    of_side_cars(in_group(
         SNAPSHOT,
         core(Snapshotter, &["volumesnapshotcontents/status"], &["update", "patch"], "what came of it"),
     )),
-    of_disks(Rule {
+    of_side_cars(Rule {
         purpose: "each side-car becomes the leader for the first time",
         ..lease(SideCarElections, Reach::KubeSystem, &[], &["create"])
     }),
@@ -261,6 +282,55 @@ pub static RULES: &[Rule] = &[
         purpose: "each side-car stays the leader, or becomes it after another replica",
         ..lease(SideCarElections, Reach::KubeSystem, SIDE_CARS, &["get", "update"])
     }),
+    of_files(in_group(
+        STORAGE,
+        core(
+            Provisioner,
+            &["storageclasses", "csinodes", "volumeattributesclasses"],
+            &["get", "list", "watch"],
+            "parameters of volumes",
+        ),
+    )),
+    of_files(Rule {
+        purpose: "each side-car stays the leader, or becomes it after another replica",
+        ..lease(SideCarElections, Reach::KubeSystem, FILE_SIDE_CARS, &["get", "update"])
+    }),
+    of_files(secret(&["get"], "the Secret with azure.json; a change is used without a restart")),
+    of_files(Rule {
+        reach: Reach::AccountKeyNamespaces,
+        ..core(
+            AccountKeys,
+            &["secrets"],
+            &["get", "create"],
+            "account keys, in Secrets that are called after accounts, so that no rule can name them; the side-cars read Secrets \
+             that classes name",
+        )
+    }),
+    of_file_nodes(secret(&["get"], "the Secret with azure.json")),
+    of_file_nodes(Rule {
+        reach: Reach::AccountKeyNamespaces,
+        ..core(AccountKeys, &["secrets"], &["get"], "account keys of shares that are mounted")
+    }),
+    of_file_nodes(core(InlineSecretReviews, &["pods"], &["get"], "the service account of a pod")),
+    of_file_nodes(in_group(
+        "authorization.k8s.io",
+        core(
+            InlineSecretReviews,
+            &["subjectaccessreviews"],
+            &["create"],
+            "whether a pod's service account may read the Secret that its inline volume names",
+        ),
+    )),
+    of_file_nodes(core(
+        ConfidentialContainers,
+        &["pods", "nodes"],
+        &["get"],
+        "whether a pod runs in a confidential container, and where",
+    )),
+    of_file_nodes(in_group(
+        "node.k8s.io",
+        core(ConfidentialContainers, &["runtimeclasses"], &["get"], "the handler of such pods"),
+    )),
     of_disk_nodes(core(NodeAgent, &["nodes"], &["get"], "its node: size, zone and taints")),
     of_disk_nodes(core(NodeAgent, &["events"], &["create", "patch"], "Events on its node")),
     of_disk_nodes(in_group(

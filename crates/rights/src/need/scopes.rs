@@ -112,7 +112,10 @@ impl<'a> Scopes<'a> {
             | Place::MachineSubscription
             | Place::Disks
             | Place::EncryptionSets
-            | Place::DiskAccesses => Vec::new(),
+            | Place::DiskAccesses
+            | Place::Accounts
+            | Place::ShareNetworks
+            | Place::DnsZones => Vec::new(),
         }
     }
 }

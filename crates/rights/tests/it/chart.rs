@@ -12,7 +12,7 @@ use crate::root;
 type Right = (String, String, String);
 
 fn of_table(program: Program) -> BTreeSet<Right> {
-    let rules = RULES.iter().filter(|rule| rule.program == program);
+    let rules = RULES.iter().filter(|rule| rule.programs.contains(&program));
     rules
         .flat_map(|rule| {
             let each = move |resource: &&'static str| {
@@ -56,17 +56,21 @@ fn of_template(text: &str) -> BTreeSet<Right> {
 #[test]
 fn the_charts_have_the_rights_of_the_tables() {
     let (cloud_provider, disks) = ("cloud-provider-azure", "azuredisk-csi-driver");
+    let files = "azurefile-csi-driver";
     for (program, chart, file) in [
         (Program::ControllerManager, cloud_provider, "controller-manager/rights.yaml"),
         (Program::NodeManager, cloud_provider, "node-manager/rights.yaml"),
         (Program::DiskController, disks, "controller/rights.yaml"),
         (Program::DiskNode, disks, "node/rights.yaml"),
         (Program::SnapshotController, disks, "snapshots/rights.yaml"),
+        (Program::FileController, files, "controller/rights.yaml"),
+        (Program::FileNode, files, "node/rights.yaml"),
+        (Program::SnapshotController, files, "snapshots/rights.yaml"),
     ] {
         let template = root().join("deploy/charts").join(chart).join("templates").join(file);
         let text = std::fs::read_to_string(template).unwrap();
         let (chart, table) = (of_template(&text), of_table(program));
         assert!(!table.is_empty());
-        assert_eq!(chart, table, "{file}");
+        assert_eq!(chart, table, "{program:?}");
     }
 }

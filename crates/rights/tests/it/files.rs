@@ -63,7 +63,14 @@ fn the_page_has_the_tables() {
     let page = std::fs::read_to_string(&path).unwrap();
     let text = page::with_tables(&page);
     assert!(is_same(&path, &text), "run UPDATE_RIGHTS=1 cargo test -p rights files");
-    for name in ["calls", "joins", "kubernetes", "disk controller calls", "disk node kubernetes"] {
+    for name in [
+        "calls",
+        "joins",
+        "kubernetes",
+        "disk controller calls",
+        "file controller calls",
+        "file node kubernetes",
+    ] {
         assert!(page.contains(&format!("<!-- table: {name} -->")), "{name}");
     }
     assert_eq!(page.matches("<!-- table: ").count(), page.matches("<!-- end -->").count());
@@ -95,6 +102,8 @@ fn the_audit_policy_logs_the_accounts_of_our_programs() {
         "kube-system:cloud-node-manager",
         "kube-system:csi-azuredisk-controller-sa",
         "kube-system:csi-azuredisk-node-sa",
+        "kube-system:csi-azurefile-controller-sa",
+        "kube-system:csi-azurefile-node-sa",
         "kube-system:csi-snapshot-controller-sa",
         "capz-system:capz-manager",
     ]

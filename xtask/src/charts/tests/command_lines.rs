@@ -41,7 +41,8 @@ fn refused_by_program(container: &Value) -> Vec<String> {
             Err(exit) => vec![format!("{exit:?}")],
         },
         "cloud-node-manager" => node_manager(arguments.clone()),
-        "azuredisk" => disk_driver(&arguments),
+        "azuredisk" => unknown(&arguments, &OF_DISK_DRIVER),
+        "azurefile" => unknown(&arguments, &OF_FILE_DRIVER),
         // It makes a folder.
         "powershell.exe" if arguments.is_empty() => Vec::new(),
         // Behind a script that gives it the rest of its arguments, each in quotes.
@@ -66,7 +67,7 @@ fn refused_by_program(container: &Value) -> Vec<String> {
 }
 
 /// Programs of other projects.
-const OF_OTHERS: [&str; 10] = [
+const OF_OTHERS: [&str; 11] = [
     "csi-provisioner",
     "csi-attacher",
     "csi-snapshotter",
@@ -76,6 +77,7 @@ const OF_OTHERS: [&str; 10] = [
     "csi-node-driver-registrar.exe",
     "csi-snapshot-controller",
     "azurediskplugin.exe",
+    "azurefileplugin.exe",
     "ccp-auto-thrust",
 ];
 
@@ -115,10 +117,38 @@ const OF_DISK_DRIVER: [&str; 32] = [
     "wait-for-snapshot-ready",
 ];
 
-fn disk_driver(arguments: &[String]) -> Vec<String> {
+/// The flags of the driver for file shares: those of section 4.9 of the facts about the drivers, and `--v`.
+const OF_FILE_DRIVER: [&str; 24] = [
+    "allow-empty-cloud-config",
+    "allow-inline-volume-key-access-with-identity",
+    "append-closetimeo-option",
+    "azurefile-proxy-endpoint",
+    "cloud-config-secret-name",
+    "cloud-config-secret-namespace",
+    "custom-user-agent",
+    "drivername",
+    "enable-azurefile-proxy",
+    "enable-get-volume-stats",
+    "enable-kata-cc-mount",
+    "enable-vhd",
+    "enable-volume-mount-group",
+    "endpoint",
+    "fsgroup-change-policy",
+    "inline-volume-secret-authz",
+    "kubeconfig",
+    "metrics-address",
+    "mount-permissions",
+    "nodeid",
+    "use-aznfs-for-nfs-mounts",
+    "user-agent-suffix",
+    "v",
+    "vol-stats-cache-expire-in-minutes",
+];
+
+fn unknown(arguments: &[String], flags: &[&str]) -> Vec<String> {
     let is_unknown = |argument: &&String| {
         let name = argument.strip_prefix("--").and_then(|flag| flag.split_once('='));
-        !name.is_some_and(|(name, _)| OF_DISK_DRIVER.contains(&name))
+        !name.is_some_and(|(name, _)| flags.contains(&name))
     };
     arguments
         .iter()

@@ -2,21 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DISK_DRIVER, Helm, Objects, folder, objects, rendered};
-
-fn object<'a>(objects: &'a Objects, kind: &str, name: &str) -> &'a Value {
-    let found = objects.iter().find(|((a_kind, _, a_name), _)| a_kind == kind && a_name == name);
-    found.unwrap_or_else(|| panic!("there is no {kind} {name}")).1
-}
-
-fn container<'a>(workload: &'a Value, name: &str) -> &'a Value {
-    let all = workload["spec"]["template"]["spec"]["containers"].as_array().unwrap();
-    all.iter().find(|one| one["name"] == name).unwrap()
-}
-
-fn arguments<'a>(workload: &'a Value, name: &str) -> Vec<&'a str> {
-    container(workload, name)["args"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect()
-}
+use super::{DISK_DRIVER, Helm, arguments, container, folder, object, objects, rendered};
 
 /// Section 3.12 of the facts about the disk driver: the period is left out where the API server does not know the field.
 #[test]

@@ -6,6 +6,7 @@ mod as_people_have_them;
 mod clusterctl;
 mod command_lines;
 mod disk_driver;
+mod file_driver;
 mod rights;
 mod takeover;
 
@@ -34,6 +35,23 @@ fn objects(text: &str) -> Objects {
 fn rendered(helm: &Helm, chart: &str, values: &Value) -> Objects {
     let text = helm.template(&folder(chart), values).unwrap_or_else(|error| panic!("{values}: {error}"));
     objects(&text)
+}
+
+/// The object of a kind with this name.
+fn object<'a>(objects: &'a Objects, kind: &str, name: &str) -> &'a Value {
+    let found = objects.iter().find(|((a_kind, _, a_name), _)| a_kind == kind && a_name == name);
+    found.unwrap_or_else(|| panic!("there is no {kind} {name}")).1
+}
+
+/// A container of a workload.
+fn container<'a>(workload: &'a Value, name: &str) -> &'a Value {
+    let all = workload["spec"]["template"]["spec"]["containers"].as_array().unwrap();
+    all.iter().find(|one| one["name"] == name).unwrap()
+}
+
+/// The arguments of a container of a workload.
+fn arguments<'a>(workload: &'a Value, name: &str) -> Vec<&'a str> {
+    container(workload, name)["args"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect()
 }
 
 /// `UPDATE_CORPUS=1` prints them, for those who have the tests built.

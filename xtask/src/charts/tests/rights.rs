@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{CLOUD_PROVIDER, DISK_DRIVER, Helm, Objects, rendered};
+use super::{CLOUD_PROVIDER, DISK_DRIVER, FILE_DRIVER, Helm, Objects, rendered};
 
 /// Each right as a text: `verb group/resource name`, or `verb group/resource` for all names.
 fn rights(objects: &Objects) -> BTreeSet<String> {
@@ -82,9 +82,11 @@ fn no_role_is_for_everything() {
         "cloudNodeManager": {"scheduledEvents": "drain"},
     });
     let disks = rights(&rendered(&helm, DISK_DRIVER, &json!({"snapshot": {"enabled": true}})));
+    let parts = json!({"snapshot": {"enabled": true}, "node": {"enableKataCCMount": true}});
+    let shares = rights(&rendered(&helm, FILE_DRIVER, &parts));
     let rights = rights(&rendered(&helm, CLOUD_PROVIDER, &everything));
-    assert!(rights.len() > 20 && disks.len() > 50, "{rights:?} {disks:?}");
-    for right in rights.iter().chain(&disks) {
+    assert!(rights.len() > 20 && disks.len() > 50 && shares.len() > 40, "{rights:?} {disks:?} {shares:?}");
+    for right in rights.iter().chain(&disks).chain(&shares) {
         assert!(!right.contains('*'), "{right}");
         let words: Vec<&str> = right.split(' ').collect();
         let names_one = words.len() == 3 || words[0] == "create";

@@ -34,7 +34,7 @@ struct Special {
     beside: &'static [&'static str],
 }
 
-const SPECIAL: [Special; 2] = [
+const SPECIAL: [Special; 3] = [
     Special {
         chart: super::CLOUD_PROVIDER,
         versions: 50,
@@ -84,6 +84,31 @@ const SPECIAL: [Special; 2] = [
             "linux.otelTracing.enabled",
             "windows.otelTracing.enabled",
         ],
+    },
+    Special {
+        chart: super::FILE_DRIVER,
+        versions: 50,
+        containers_left_out: &[
+            ("liveness-probe", "of pods on Windows that are no host process containers"),
+            ("azfilesrefresh", "a program that is not in the image: it renews what azfilesauthmanager made"),
+        ],
+        flags_left_out: &[(
+            "--health-port",
+            "open to the network: with the host's network the check is on localhost",
+        )],
+        commands: &[(
+            &[],
+            "pods on Windows that were no host process containers started the image's entrypoint",
+        )],
+        refused: &[],
+        silent: &[
+            // Its own repositories mean ours.
+            "image.azurefile.repository",
+            // Another value has an effect.
+            "linux.distro",
+        ],
+        parts: &["snapshot.enabled", "node.enableKataCCMount"],
+        beside: &[],
     },
 ];
 
@@ -147,7 +172,8 @@ fn assert_containers(special: &Special, theirs: &Value, ours: &Value, about: &[S
     for (name, their) in theirs.as_object().unwrap() {
         let Some(our) = ours.iter().find(|one| one["name"] == name.as_str()) else {
             let left_out = special.containers_left_out.iter().any(|(known, _)| known == name);
-            assert!(left_out && on_windows, "{about:?}: there is no container {name}");
+            let is_windows_alone = name == "liveness-probe";
+            assert!(left_out && (on_windows || !is_windows_alone), "{about:?}: there is no container {name}");
             continue;
         };
         let command: Vec<&str> =
@@ -206,15 +232,15 @@ fn no_key_of_ours_is_needed() {
 /// Our programs run there, and on the nodes of the established chart.
 fn assert_ours(special: &Special, one: &Established, object: &Value) {
     let spec = &object["spec"]["template"]["spec"];
-    let is_disk_driver = special.chart == super::DISK_DRIVER;
+    let is_csi_driver = special.chart != super::CLOUD_PROVIDER;
     let selector = &spec["nodeSelector"];
     let control_plane = selector.get("node-role.kubernetes.io/control-plane");
-    let expects_control_plane = object["kind"] == "Deployment" && !is_disk_driver;
+    let expects_control_plane = object["kind"] == "Deployment" && !is_csi_driver;
     assert!(!expects_control_plane || control_plane.is_some(), "{:?}: {selector}", one.versions);
     for container in spec["containers"].as_array().into_iter().flatten() {
         let image = container["image"].as_str().unwrap();
-        let is_of_others =
-            is_disk_driver && (container["name"] != "azuredisk" || selector["kubernetes.io/os"] == "windows");
+        let is_driver = ["azuredisk", "azurefile"].iter().any(|name| container["name"] == *name);
+        let is_of_others = is_csi_driver && (!is_driver || selector["kubernetes.io/os"] == "windows");
         let is_ours = image.starts_with("registry.example/");
         assert_ne!(is_ours, is_of_others, "{:?}: {image}", one.versions);
     }
