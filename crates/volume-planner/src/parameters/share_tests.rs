@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::model::error::Code;
+use crate::parameters::markdown_rows;
+use crate::parameters::share_table::SHARE_SNAPSHOT_PARAMETERS;
 
 fn entries(pairs: &[(&str, &str)]) -> Entries {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -128,4 +130,29 @@ fn only_performance_changes() {
 fn mutable_parameters_go_before_those_of_the_class() {
     let (class, mutable) = (entries(&[("provisionedIOPS", "1")]), entries(&[("PROVISIONEDIOPS", "2")]));
     assert_eq!(ShareParameters::parse(&class, &mutable, &place()).unwrap().iops, Some(2));
+}
+
+/// `docs/shares/parameters.md` is made from the tables: `UPDATE_DOCS=1 cargo test -p volume-planner parameters`.
+#[test]
+fn the_page_of_parameters_of_shares_is_made_from_the_tables() {
+    const HEAD: &str =
+        "| parameter | values | without it | what it does | SKUs | can change |\n|---|---|---|---|---|---|\n";
+    let text = format!(
+        "# Parameters of shares\n\n\
+         What classes for shares may say. Keys are read in any case; an empty value counts as absent. A key that has no row, a\n\
+         value of another form, two spellings of a key with different values, and parameters that conflict are refused with a\n\
+         message that names key, value and remedy. This page is made from the tables of the planner.\n\n\
+         ## StorageClass and VolumeAttributesClass\n\n\
+         A VolumeAttributesClass takes the parameters that can change, and refuses the others. Its values go before those of\n\
+         the StorageClass.\n\n{HEAD}{}\n\
+         ## VolumeSnapshotClass\n\n{HEAD}{}",
+        markdown_rows(SHARE_PARAMETERS),
+        markdown_rows(SHARE_SNAPSHOT_PARAMETERS),
+    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/shares/parameters.md");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == text, "{path} is not as the tables say: run with UPDATE_DOCS=1");
 }

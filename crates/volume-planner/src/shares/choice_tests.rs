@@ -29,9 +29,11 @@ fn the_first_suitable_account_is_taken() {
     };
     assert_eq!(first, again, "the first of the class, whatever others there are");
     let own = made(&plain, &first);
-    assert_eq!(choose(&[], &[own.clone()], &[]), Choice::Use(first.clone()));
+    assert_eq!(choose(&[], std::slice::from_ref(&own), &[]), Choice::Use(first.clone()));
     // Only where Azure has said that it is full, another one is made.
-    let Choice::Make(second) = choose(&[], &[own.clone()], &[&first]) else { panic!("an account is made") };
+    let Choice::Make(second) = choose(&[], std::slice::from_ref(&own), &[&first]) else {
+        panic!("an account is made")
+    };
     assert_ne!(first, second);
     // createAccount: only those of the class.
     assert_eq!(
