@@ -1,6 +1,6 @@
 //! Requests for volumes and observed disks in, documents for Azure out: pure.
 //!
-//! This is the part of the disk driver that decides. Requests of the Container Storage Interface, parameters of classes
+//! This is the part of the drivers for disks and shares that decides. Requests of the Container Storage Interface, parameters of classes
 //! and documents that Azure answered go in; a document to write, nothing, or a [`Refusal`] comes out. No clock, no I/O,
 //! no randomness: the same input gives the same result, in any order of its parts.
 //!
@@ -18,6 +18,7 @@
 //!
 //! ```text
 //! listing      pages of volumes and snapshots
+//! shares       an account for a share, documents of accounts and shares, snapshots of shares
 //! snapshot     a snapshot: what is written next, whether it is ready
 //! disk         a disk: created, cloned, restored, grown, modified, deleted; contexts of volumes
 //! attach       a machine's list of data disks; LUNs; how many disks a machine takes
@@ -32,11 +33,13 @@ pub mod disk;
 pub mod listing;
 mod model;
 pub mod parameters;
+pub mod shares;
 pub mod snapshot;
 
 pub use model::access;
+pub use model::account_sku::AccountSku;
 pub use model::azure_error;
 pub use model::cluster_place::ClusterPlace;
 pub use model::disk_sku::{Caching, DiskSku};
 pub use model::error::{ClassKind, Code, Refusal};
-pub use model::{id, names, size, topology};
+pub use model::{account_sku, id, names, share_id, share_names, size, topology};
