@@ -70,6 +70,14 @@ impl Client {
         Self { connection: Arc::clone(&self.connection), manner }
     }
 
+    /// A clone whose calls name this `User-Agent`. Text that no header may have changes nothing.
+    #[must_use]
+    pub fn with_user_agent(&self, text: &str) -> Self {
+        let user_agent = HeaderValue::from_str(text).ok().or_else(|| self.manner.user_agent.clone());
+        let manner = Manner { user_agent, ..self.manner.clone() };
+        Self { connection: Arc::clone(&self.connection), manner }
+    }
+
     /// The client's cloud.
     pub fn cloud(&self) -> &Cloud {
         &self.connection.cloud

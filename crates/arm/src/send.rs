@@ -54,6 +54,8 @@ pub(crate) struct Manner {
     pub(crate) gives_faults_back: bool,
     /// Headers of each write, besides those that every call has.
     pub(crate) headers: Option<Arc<HeaderMap>>,
+    /// The `User-Agent` in place of the connection's.
+    pub(crate) user_agent: Option<HeaderValue>,
 }
 
 impl Connection {
@@ -132,7 +134,8 @@ impl Connection {
             let waited = queued.elapsed();
             let sent = Instant::now();
             let span = span::of(call, repeated, waited);
-            let mut request = call.request(authorization.clone(), self.user_agent.clone());
+            let user_agent = manner.user_agent.as_ref().unwrap_or(&self.user_agent);
+            let mut request = call.request(authorization.clone(), user_agent.clone());
             if let Some(more) = manner.headers.as_ref().filter(|_| call.purpose == Purpose::Write) {
                 for (name, value) in more.iter() {
                     request.headers_mut().entry(name).or_insert_with(|| value.clone());

@@ -4,6 +4,7 @@
 //! * [`node`]: formats and mounts them on the machine that it runs on.
 //! * [`flags`], [`run`]: from a command line to a running driver.
 
+pub mod annotations;
 mod configuration;
 pub mod controller;
 pub mod flags;

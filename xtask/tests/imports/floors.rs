@@ -24,7 +24,7 @@ const FLOORS: [(&str, &[&str]); 4] = [
         ],
     ),
     ("crates/planner", &["order", "placement", "resources", "machines", "service", "outcome", "model"]),
-    ("crates/volume-planner", &["listing", "snapshot", "disk", "attach", "parameters", "model"]),
+    ("crates/volume-planner", &["listing", "shares", "snapshot", "disk", "attach", "parameters", "model"]),
     ("crates/volumes-node", &["devices", "filesystems", "mounts", "simulated", "system"]),
 ];
 

@@ -4,6 +4,7 @@
 //! service        the calls of the interface
 //! volumes        disks are created, copied, grown, changed, deleted, listed
 //! snapshots      snapshots are created, deleted, listed
+//! limits         nodes hear how many data disks their machines take
 //! attach         a machine's list of disks: one writer for each machine
 //! kubernetes     what Kubernetes says about nodes, volumes and attachments
 //! azure          documents of Azure, and its errors as statuses
@@ -16,6 +17,7 @@
 mod attach;
 mod azure;
 mod kubernetes;
+mod limits;
 mod messages;
 mod options;
 mod service;

@@ -20,6 +20,7 @@ use tonic::{Request, Response, Status};
 use super::attach::Attachments;
 use super::azure::Azure;
 use super::kubernetes::KubernetesView;
+use super::limits;
 use super::options::ControllerOptions;
 use super::snapshots::Snapshots;
 use super::volumes::Volumes;
@@ -41,6 +42,11 @@ impl DiskController {
         metrics: MachineDiskMetrics,
         stop: CancellationToken,
     ) -> Self {
+        if view.is_connected() {
+            let publishing = limits::publish(azure.clone(), view.clone());
+            let stop = stop.clone();
+            tokio::spawn(async move { stop.run_until_cancelled(publishing).await });
+        }
         Self {
             volumes: Volumes {
                 azure: azure.clone(),

@@ -205,15 +205,26 @@ async fn a_disk_is_free_when_its_machine_is_gone() {
     }
 }
 
-/// Section 3.11, FIX: a detach that does not end is forced only when the node is known not to be ready.
+/// CSI-045. Section 3.11, FIX: a detach that does not end is forced only when the node is known not to be ready, and the volume does not
+/// forbid it.
 #[tokio::test(start_paused = true)]
-async fn a_detach_is_forced_only_if_the_node_is_not_ready() {
-    for (ready, is_forced) in [("True", false), ("Unknown", true)] {
+async fn a_detach_is_forced_only_if_the_node_is_not_ready_and_the_volume_permits_it() {
+    for (ready, says, is_forced) in [
+        ("True", None, false),
+        ("Unknown", None, true),
+        ("Unknown", Some("true"), true),
+        ("Unknown", Some("false"), false),
+        ("True", Some("true"), false),
+    ] {
         let world = World::new();
         let machine = world.machine("alone0");
         world.node("alone0", &machine, ready);
         let driver = world.driver();
         let id = driver.volume("a").await;
+        world.persistent_volume("a", &id);
+        if let Some(says) = says {
+            world.annotate("PersistentVolume", "a", "force-detach", says).await;
+        }
         driver.publish(&id, "alone0").await.unwrap();
         // The next change of the machine does not end for an hour.
         let slow = LatencyProfile::instant().with("PUT", "*/virtualMachines", Duration::from_secs(3600));
@@ -231,8 +242,8 @@ async fn a_detach_is_forced_only_if_the_node_is_not_ready() {
             }
         })
         .await;
-        assert_eq!(answer.is_ok(), is_forced, "{ready}: {answer:?}");
-        assert_eq!(world.listed(&machine).is_empty(), is_forced, "{ready}");
+        assert_eq!(answer.is_ok(), is_forced, "{ready} {says:?}: {answer:?}");
+        assert_eq!(world.listed(&machine).is_empty(), is_forced, "{ready} {says:?}");
     }
 }
 

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod agents;
 mod attach;
 mod interruptions;
 mod leaders;
+mod limits;
 mod moves;
 mod rights;
 mod snapshots;

@@ -7,7 +7,12 @@ use tonic::{Code, Request, Status};
 use crate::world::{Driver, GIB, World, parameters};
 
 impl Driver {
-    async fn snapshot(&self, name: &str, source: &str, entries: &[(&str, &str)]) -> Result<Snapshot, Status> {
+    pub async fn snapshot(
+        &self,
+        name: &str,
+        source: &str,
+        entries: &[(&str, &str)],
+    ) -> Result<Snapshot, Status> {
         let request = CreateSnapshotRequest {
             name: name.to_owned(),
             source_volume_id: source.to_owned(),

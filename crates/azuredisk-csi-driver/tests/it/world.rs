@@ -164,6 +164,21 @@ impl World {
         self.kubernetes.create(volume).unwrap();
     }
 
+    /// Sets an annotation of the driver on an object without a namespace.
+    pub async fn annotate(&self, kind: &str, name: &str, key: &str, value: &str) {
+        let patch = json!({ "metadata": { "annotations": { format!("{DRIVER}/{key}"): value } } });
+        let plural = format!("{}s", kind.to_lowercase());
+        let resource = kube::core::ApiResource {
+            group: String::new(),
+            version: "v1".to_owned(),
+            api_version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            plural,
+        };
+        let api = kube::Api::<kube::core::DynamicObject>::all_with(self.client.clone(), &resource);
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
     /// A VolumeAttachment of a volume for a node, with the name that the attach-detach controller gives it.
     pub async fn attachment(&self, name: &str, node: &str, volume: &str, lun: Option<u32>) {
         let attachment = json!({
@@ -199,7 +214,7 @@ impl World {
         self.driver_of(transport, KubernetesView::none(), options, CancellationToken::new())
     }
 
-    fn driver_of(
+    pub fn driver_of(
         &self,
         transport: Transport,
         view: KubernetesView,

@@ -167,6 +167,12 @@ pub static RULES: &[Rule] = &[
     of_disks(core(Volumes, &["nodes"], &["list", "watch"], "sizes of machines, and which nodes are Ready")),
     of_disks(core(
         Volumes,
+        &["nodes"],
+        &["patch"],
+        "the annotation `<driver>/max-data-disks`: how many data disks the machine takes",
+    )),
+    of_disks(core(
+        Volumes,
         &["persistentvolumes"],
         &["list", "watch"],
         "the driver's volumes, and their owners",

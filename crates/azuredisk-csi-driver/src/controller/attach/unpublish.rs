@@ -101,7 +101,7 @@ impl Attachments {
         };
         let inputs = ForceInputs {
             is_enabled: self.options.may_force_detach,
-            volume_permits: true,
+            volume_permits: self.view.permits_force(disk),
             is_node_ready: self.view.node(node).and_then(|facts| facts.is_ready),
         };
         match failed {

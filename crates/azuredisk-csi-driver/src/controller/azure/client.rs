@@ -14,6 +14,7 @@ use volume_planner::ClusterPlace;
 use volume_planner::azure_error::AzureRequest;
 
 use super::failure::status_of;
+use super::size_list::SizeList;
 
 const COMPUTE: &str = "Microsoft.Compute";
 
@@ -31,18 +32,23 @@ type Connector = dyn Fn() -> BoxFuture<'static, Result<Connection, String>> + Se
 
 /// Azure. Clones share the connection, which changes with the configuration.
 #[derive(Clone)]
-pub struct Azure(Arc<Inner>);
+pub struct Azure {
+    inner: Arc<Inner>,
+    /// The user agent of a request's class, in place of the program's.
+    user_agent: Option<Arc<str>>,
+}
 
 struct Inner {
     connection: RwLock<Option<Arc<Connection>>>,
     /// Makes the first connection when it is needed: a node needs none.
     connector: Option<Box<Connector>>,
     connecting: Mutex<()>,
+    sizes: parking_lot::Mutex<SizeList>,
 }
 
 impl fmt::Debug for Azure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Azure").field(&self.0.connection.read()).finish()
+        f.debug_tuple("Azure").field(&self.inner.connection.read()).finish()
     }
 }
 
@@ -61,12 +67,23 @@ impl Azure {
 
     fn with(connection: Option<Connection>, connector: Option<Box<Connector>>) -> Self {
         let connection = RwLock::new(connection.map(Arc::new));
-        Self(Arc::new(Inner { connection, connector, connecting: Mutex::default() }))
+        let inner = Inner {
+            connection,
+            connector,
+            connecting: Mutex::default(),
+            sizes: parking_lot::Mutex::default(),
+        };
+        Self { inner: Arc::new(inner), user_agent: None }
+    }
+
+    /// The same for the calls of one request, whose class may name a user agent.
+    pub(crate) fn as_agent(&self, user_agent: Option<&str>) -> Self {
+        Self { inner: Arc::clone(&self.inner), user_agent: user_agent.map(Arc::from) }
     }
 
     /// Makes calls from now on with this connection. Operations in progress go on with theirs.
     pub fn replace(&self, connection: Connection) {
-        *self.0.connection.write() = Some(Arc::new(connection));
+        *self.inner.connection.write() = Some(Arc::new(connection));
     }
 
     /// The connection.
@@ -77,13 +94,13 @@ impl Azure {
         if let Some(connection) = self.known() {
             return Ok(connection);
         }
-        let Some(connector) = &self.0.connector else {
+        let Some(connector) = &self.inner.connector else {
             return Err(Status::failed_precondition(
                 "the driver has no cloud configuration: name one with --cloud-config-secret-name or \
                  AZURE_CREDENTIAL_FILE",
             ));
         };
-        let _one_at_a_time = self.0.connecting.lock().await;
+        let _one_at_a_time = self.inner.connecting.lock().await;
         if let Some(connection) = self.known() {
             return Ok(connection);
         }
@@ -92,8 +109,22 @@ impl Azure {
         self.known().ok_or_else(|| Status::unavailable("the connection to Azure is being replaced; retry"))
     }
 
+    /// What is known of the sizes of machines.
+    pub(super) fn sizes(&self) -> &parking_lot::Mutex<SizeList> {
+        &self.inner.sizes
+    }
+
+    /// The client of calls about disks and snapshots.
+    async fn client(&self) -> Result<Client, Status> {
+        let client = &self.connection().await?.client;
+        Ok(match &self.user_agent {
+            Some(user_agent) => client.with_user_agent(user_agent),
+            None => client.clone(),
+        })
+    }
+
     fn known(&self) -> Option<Arc<Connection>> {
-        self.0.connection.read().clone()
+        self.inner.connection.read().clone()
     }
 
     pub(crate) async fn place(&self) -> Result<ClusterPlace, Status> {
@@ -107,7 +138,7 @@ impl Azure {
         id: &ResourceId,
         class: Class,
     ) -> Result<Option<Value>, Status> {
-        let client = &self.connection().await?.client;
+        let client = self.client().await?;
         client.get_optional(id, version(request), class).await.map_err(|error| status_of(request, &error))
     }
 
@@ -118,7 +149,7 @@ impl Azure {
         group: &ResourceId,
         kind: &str,
     ) -> Result<Vec<Value>, Status> {
-        let client = &self.connection().await?.client;
+        let client = self.client().await?;
         let listing = Listing::of(group, COMPUTE, kind);
         match client.list(&listing, version(request), &[], Class::Refresh).await {
             Ok(documents) => Ok(documents),
@@ -175,9 +206,9 @@ impl Azure {
         id: &ResourceId,
         begin: impl AsyncFnOnce(&Client) -> Result<Accepted<Value>, Error>,
     ) -> Result<Result<Option<Value>, Error>, Status> {
-        let client = &self.connection().await?.client;
+        let client = self.client().await?;
         let written = async {
-            let Accepted { body, operation } = begin(client).await?;
+            let Accepted { body, operation } = begin(&client).await?;
             let Some(operation) = operation else { return Ok(body) };
             client.wait(&operation).await?;
             Ok(None)
@@ -187,7 +218,7 @@ impl Azure {
 
     /// Deletes a resource and waits until it is gone. One that does not exist counts as deleted.
     pub(crate) async fn delete(&self, request: AzureRequest, id: &ResourceId) -> Result<(), Status> {
-        let client = &self.connection().await?.client;
+        let client = self.client().await?;
         let deleted = client.delete_and_wait(id, version(request), Class::Delete).await;
         finished("delete", id, deleted).map_err(|error| status_of(request, &error))
     }

@@ -2,6 +2,7 @@
 
 mod client;
 mod failure;
+mod size_list;
 mod sizes;
 
 pub use client::{Azure, Connection};

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use azure_types::ResourceId;
 use controllers::Reference;
-use k8s::names::CONDITION_READY;
+use k8s::names::{CONDITION_READY, LABEL_INSTANCE_TYPE, LABEL_INSTANCE_TYPE_BETA};
 use k8s::{Node, ObjectMeta, PersistentVolume, VolumeAttachment};
 use kube::runtime::watcher::Event;
 use machine::parse_provider_id;
 use volume_planner::Code;
 use volume_planner::disk::publish_context::LUN;
 use volume_planner::id::DiskId;
+
+use crate::annotations;
 
 /// What is known of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,14 +21,22 @@ pub(crate) struct NodeFacts {
     pub machine: Option<ResourceId>,
     /// Whether it is ready; absent if it does not say.
     pub is_ready: Option<bool>,
+    /// The size of its machine.
+    size: Option<Box<str>>,
+    /// How many data disks its annotation says that its machine takes.
+    max_data_disks: Option<u32>,
 }
 
 impl NodeFacts {
-    fn of(node: &Node) -> Self {
+    fn of(node: &Node, driver: &str) -> Self {
         let ready = node.status.conditions.iter().find(|condition| condition.kind == CONDITION_READY);
+        let published = node.metadata.annotations.as_ref();
+        let published = published.and_then(|all| all.get(&annotations::max_data_disks(driver)));
         Self {
             machine: parse_provider_id(&node.spec.provider_id).machine().map(|name| name.id()),
             is_ready: ready.map(|condition| condition.status == "True"),
+            size: node.label(LABEL_INSTANCE_TYPE).or(node.label(LABEL_INSTANCE_TYPE_BETA)).map(Into::into),
+            max_data_disks: published.and_then(|number| number.parse().ok()),
         }
     }
 }
@@ -37,6 +47,21 @@ struct KnownVolume {
     disk: DiskId,
     /// The object's UID, for events.
     uid: Box<str>,
+    /// Whether its owner permits that it is detached by force.
+    permits_force: bool,
+}
+
+impl KnownVolume {
+    fn of(volume: &PersistentVolume, driver: &str) -> Option<Self> {
+        let disk = volume.disk(driver).and_then(|id| DiskId::parse(id, Code::Internal).ok())?;
+        let says = volume.metadata.annotations.as_ref();
+        let says = says.and_then(|all| all.get(&annotations::force_detach(driver)));
+        Some(Self {
+            disk,
+            uid: volume.metadata.uid.as_deref().unwrap_or_default().into(),
+            permits_force: says.is_none_or(|says| says == "true"),
+        })
+    }
 }
 
 /// A disk that is attached, or is to be.
@@ -114,16 +139,12 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    pub(super) fn take_node(&mut self, event: Event<Node>) {
-        self.nodes.take(event, |node| (node.name(), Some(NodeFacts::of(node))));
+    pub(super) fn take_node(&mut self, event: Event<Node>, driver: &str) {
+        self.nodes.take(event, |node| (node.name(), Some(NodeFacts::of(node, driver))));
     }
 
     pub(super) fn take_volume(&mut self, event: Event<PersistentVolume>, driver: &str) {
-        self.volumes.take(event, |volume| {
-            let disk = volume.disk(driver).and_then(|id| DiskId::parse(id, Code::Internal).ok());
-            let uid = volume.metadata.uid.as_deref().unwrap_or_default().into();
-            (volume.name(), disk.map(|disk| KnownVolume { disk, uid }))
-        });
+        self.volumes.take(event, |volume| (volume.name(), KnownVolume::of(volume, driver)));
     }
 
     pub(super) fn take_attachment(&mut self, event: Event<VolumeAttachment>, driver: &str) {
@@ -140,6 +161,17 @@ impl Objects {
 
     pub(super) fn node(&self, name: &str) -> Option<NodeFacts> {
         self.nodes.all.get(name).cloned()
+    }
+
+    /// The nodes of Azure whose annotation is not the number of their machine's size, each with the number.
+    pub(super) fn nodes_without(&self, number_of: impl Fn(&str) -> Option<u32>) -> Vec<(String, u32)> {
+        let differing = self.nodes.all.iter().filter(|(_, node)| node.machine.is_some());
+        differing
+            .filter_map(|(name, node)| {
+                let number = number_of(node.size.as_deref()?)?;
+                (node.max_data_disks != Some(number)).then(|| (name.to_string(), number))
+            })
+            .collect()
     }
 
     /// How often nodes may have gone: it grows with each departure.
@@ -173,6 +205,11 @@ impl Objects {
     /// The disks of the driver's volumes; absent until they were listed.
     pub(super) fn disks(&self) -> Option<BTreeSet<DiskId>> {
         self.volumes.has_listed.then(|| self.volumes.all.values().map(|volume| volume.disk.clone()).collect())
+    }
+
+    /// Whether all volumes of a disk permit that it is detached by force.
+    pub(super) fn permits_force(&self, disk: &DiskId) -> bool {
+        self.volumes.all.values().filter(|own| own.disk == *disk).all(|own| own.permits_force)
     }
 
     /// The volume of a disk, for an event.
@@ -220,7 +257,7 @@ mod tests {
     fn attachments_of_the_driver_name_the_luns_of_a_node() {
         let mut objects = Objects::default();
         assert!(!objects.is_complete() && objects.disks().is_none());
-        objects.take_node(Event::InitDone);
+        objects.take_node(Event::InitDone, DRIVER);
         for name in ["a", "b", "c"] {
             objects.take_volume(Event::InitApply(volume(name, DRIVER)), DRIVER);
         }
@@ -282,15 +319,15 @@ mod tests {
             (String::new(), None, None, None),
             ("kind://docker/n".to_owned(), Some("False"), None, Some(false)),
         ] {
-            let facts = NodeFacts::of(&node(&provider, status));
-            assert_eq!(facts, NodeFacts { machine: named, is_ready }, "{provider} {status:?}");
+            let facts = NodeFacts::of(&node(&provider, status), DRIVER);
+            assert_eq!((facts.machine, facts.is_ready), (named, is_ready), "{provider} {status:?}");
         }
         let mut objects = Objects::default();
         let named = || node(&format!("azure://{id}"), None);
-        objects.take_node(Event::Apply(named()));
+        objects.take_node(Event::Apply(named()), DRIVER);
         assert_eq!(objects.nodes_on(&[machine.clone()].into()), [(machine.clone(), "n".to_owned())].into());
         assert_eq!((objects.machines(), objects.departures_of_nodes()), ([machine].into(), 0));
-        objects.take_node(Event::Delete(named()));
+        objects.take_node(Event::Delete(named()), DRIVER);
         assert_eq!((objects.machines(), objects.departures_of_nodes()), (BTreeSet::new(), 1));
     }
 }

@@ -9,8 +9,10 @@ use clock::Clock;
 use controllers::watch::{Selector, watch, with_answer_timeout};
 use controllers::{Recorder, recorder};
 use k8s::{Node, PersistentVolume, VolumeAttachment};
+use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use parking_lot::RwLock;
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +22,7 @@ use volume_planner::id::DiskId;
 use super::attachment_name::attachment_name;
 pub(crate) use super::objects::NodeFacts;
 use super::objects::Objects;
+use crate::annotations;
 
 /// How long the API server may take to answer about one object.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,6 +59,11 @@ impl KubernetesView {
         Self::default()
     }
 
+    /// Whether there is a connection to Kubernetes.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Watches nodes, volumes and attachments until `stop`.
     pub fn watch(client: &Client, driver: &str, stop: &CancellationToken) -> Self {
         let client = with_answer_timeout(client);
@@ -75,7 +83,7 @@ impl KubernetesView {
             Selector::default(),
             "Node",
             stop.clone(),
-            move |event| on_nodes.take(|objects| objects.take_node(event)),
+            move |event| on_nodes.take(|objects| objects.take_node(event, &on_nodes.driver)),
         );
         let on_volumes = Arc::clone(&inner);
         let volumes = watch::<PersistentVolume>(
@@ -122,6 +130,37 @@ impl KubernetesView {
         timeout(ANSWER_TIMEOUT, complete).await.map_err(unknown)
     }
 
+    /// Ends when something may have changed since the call. Without a connection to Kubernetes nothing changes.
+    pub(crate) fn changed(&self) -> impl Future<Output = ()> + '_ {
+        let notified = self.0.as_ref().map(|inner| inner.changed.notified());
+        async move {
+            match notified {
+                Some(notified) => notified.await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// The nodes whose annotation is not the number of data disks of their machine's size, each with the number.
+    pub(crate) fn nodes_without(&self, number_of: impl Fn(&str) -> Option<u32>) -> Vec<(String, u32)> {
+        self.0.as_ref().map(|inner| inner.objects.read().nodes_without(number_of)).unwrap_or_default()
+    }
+
+    /// Publishes to a node how many data disks its machine takes. One that has gone meanwhile needs no number.
+    ///
+    /// # Errors
+    /// The API server did not take it.
+    pub(crate) async fn publish_max_data_disks(&self, node: &str, number: u32) -> Result<(), kube::Error> {
+        let Some(inner) = &self.0 else { return Ok(()) };
+        let annotations = json!({ annotations::max_data_disks(&inner.driver): number.to_string() });
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+        let nodes = Api::<Node>::all(inner.client.clone());
+        match nodes.patch_metadata(node, &PatchParams::default(), &patch).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
     pub(crate) fn node(&self, name: &str) -> Option<NodeFacts> {
         self.0.as_ref()?.objects.read().node(name)
     }
@@ -146,6 +185,11 @@ impl KubernetesView {
     /// The disks of the driver's volumes; absent if they are not known.
     pub(crate) fn disks(&self) -> Option<BTreeSet<DiskId>> {
         self.0.as_ref()?.objects.read().disks()
+    }
+
+    /// Whether the owner of a disk's volume permits that it is detached by force. A disk without a volume has no owner who forbids it.
+    pub(crate) fn permits_force(&self, disk: &DiskId) -> bool {
+        self.0.as_ref().is_none_or(|inner| inner.objects.read().permits_force(disk))
     }
 
     /// Writes a warning about the volume of a disk: an event, if Kubernetes has the volume.

@@ -15,6 +15,7 @@ use volume_planner::snapshot::observed::{ObservedSnapshot, SnapshotFacts};
 use volume_planner::{Code, Refusal};
 
 use super::snapshot_calls::{Snapshots, message};
+use crate::controller::azure::Azure;
 use crate::controller::messages::{entries, refused, required};
 use crate::pace::Pace;
 
@@ -34,8 +35,9 @@ impl Snapshots {
         let source = DiskId::parse(&request.source_volume_id, Code::NotFound).map_err(|it| refused(&it))?;
         let parameters = SnapshotParameters::parse(&entries(request.parameters), &place);
         let parameters = parameters.map_err(|it| refused(&it))?;
+        let azure = self.azure.as_agent(parameters.user_agent.as_deref());
         let _held = self.locks.hold(&request.name)?;
-        let disk = self.azure.get(AzureRequest::Disk, source.resource(), Class::Create).await?;
+        let disk = azure.get(AzureRequest::Disk, source.resource(), Class::Create).await?;
         let disk = disk.ok_or_else(|| refused(&Refusal::SourceNotFound(source.to_string())))?;
         let observed = ObservedDisk(&disk);
         let region = observed.place().region;
@@ -50,18 +52,18 @@ impl Snapshots {
         if new.local_id().is_some() {
             Call::current().is(Operation::CreateSnapshotCrossRegion);
         }
-        let facts = self.until_answered(&new).await?;
+        let facts = self.until_answered(&azure, &new).await?;
         Ok(CreateSnapshotResponse { snapshot: Some(message(facts)) })
     }
 
     /// Takes one step after the other. Each is decided by what Azure has, so that another call, or another replica, goes on where
     /// this one is interrupted.
-    async fn until_answered(&self, new: &NewSnapshot) -> Result<SnapshotFacts, Status> {
+    async fn until_answered(&self, azure: &Azure, new: &NewSnapshot) -> Result<SnapshotFacts, Status> {
         let (mut pace, mut writes) = (Pace::default(), 0);
         loop {
-            let own = self.read(&new.id).await?;
+            let own = read(azure, &new.id).await?;
             let local = match new.local_id() {
-                Some(local) => self.read(local).await?,
+                Some(local) => read(azure, local).await?,
                 None => None,
             };
             let (seen, seen_local) =
@@ -73,7 +75,7 @@ impl Snapshots {
                 SnapshotStep::Done(facts) | SnapshotStep::Wait(facts) => return Ok(facts),
                 SnapshotStep::DeleteLocal(local, facts) => {
                     // The snapshot is there: a copy that stays costs money and changes nothing for the caller.
-                    if let Err(status) = self.azure.delete(AzureRequest::Snapshot, local.resource()).await {
+                    if let Err(status) = azure.delete(AzureRequest::Snapshot, local.resource()).await {
                         let error = status.message();
                         tracing::warn!(snapshot = %local, error, "a local copy of a snapshot stays");
                     }
@@ -88,16 +90,16 @@ impl Snapshots {
                     writes += 1;
                     let is_failed = (id == new.id && own.is_some()) || (id != new.id && local.is_some());
                     if is_failed {
-                        self.azure.replace_failed(AzureRequest::Snapshot, id.resource(), &document).await?;
+                        azure.replace_failed(AzureRequest::Snapshot, id.resource(), &document).await?;
                     } else {
-                        self.azure.create(AzureRequest::Snapshot, id.resource(), &document).await?;
+                        azure.create(AzureRequest::Snapshot, id.resource(), &document).await?;
                     }
                 }
             }
         }
     }
+}
 
-    async fn read(&self, id: &SnapshotId) -> Result<Option<Value>, Status> {
-        self.azure.get(AzureRequest::Snapshot, id.resource(), Class::Create).await
-    }
+async fn read(azure: &Azure, id: &SnapshotId) -> Result<Option<Value>, Status> {
+    azure.get(AzureRequest::Snapshot, id.resource(), Class::Create).await
 }

@@ -15,7 +15,9 @@ use volume_planner::disk::observed::ObservedDisk;
 use volume_planner::disk::source::Source;
 use volume_planner::parameters::disk::DiskParameters;
 
+use super::source::source;
 use super::volume_calls::Volumes;
+use crate::controller::azure::Azure;
 use crate::controller::messages::{
     capability, entries, map, range, refused, required, requirement, topologies,
 };
@@ -32,13 +34,14 @@ impl Volumes {
         let (class, mutable) = (entries(request.parameters), entries(request.mutable_parameters));
         let parameters = DiskParameters::parse(&class, &mutable, &place).map_err(|it| refused(&it))?;
         Call::current().label("storage_account_type", parameters.sku.name());
+        let azure = self.azure.as_agent(parameters.user_agent.as_deref());
         let capabilities: Vec<_> = request.volume_capabilities.iter().map(capability).collect();
         access::check(&capabilities, parameters.max_shares).map_err(|it| refused(&it))?;
         let _held = self.locks.hold(&request.name)?;
 
         let content = request.volume_content_source;
         let source = match &content {
-            Some(content) => Some(self.source(content, &place).await?),
+            Some(content) => Some(source(&azure, content, &place).await?),
             None => None,
         };
         match source {
@@ -55,7 +58,7 @@ impl Volumes {
             source,
         };
         let disk = NewDisk::plan(create, &place, &self.options.driver).map_err(|it| refused(&it))?;
-        let created = self.until_created(&disk).await?;
+        let created = until_created(&azure, &disk).await?;
         let context = context::of_new_volume(
             &class,
             &mutable,
@@ -72,34 +75,32 @@ impl Volumes {
         };
         Ok(CreateVolumeResponse { volume: Some(volume) })
     }
+}
 
-    /// Takes one step after the other until the disk is there. Each is decided by what Azure has, so that another call goes on
-    /// where this one is interrupted.
-    async fn until_created(&self, disk: &NewDisk) -> Result<CreatedDisk, Status> {
-        let id = disk.id.resource();
-        let (mut pace, mut writes) = (Pace::default(), 0);
-        let mut known: Option<Value> = None;
-        loop {
-            let document = match known.take() {
-                Some(document) => Some(document),
-                None => self.azure.get(AzureRequest::Disk, id, Class::Create).await?,
-            };
-            match disk.next(document.as_ref().map(ObservedDisk)).map_err(|it| refused(&it))? {
-                CreateStep::Done(created) => return Ok(created),
-                CreateStep::Wait => pace.pause().await,
-                CreateStep::Put if writes == MAX_WRITES => {
-                    return Err(Status::internal(format!(
-                        "Azure has failed to create disk {id} {writes} times"
-                    )));
-                }
-                CreateStep::Put => {
-                    writes += 1;
-                    let written = match document {
-                        None => self.azure.create(AzureRequest::Disk, id, &disk.document).await,
-                        Some(_) => self.azure.replace_failed(AzureRequest::Disk, id, &disk.document).await,
-                    };
-                    known = written.map_err(|status| without_source(disk, status))?;
-                }
+/// Takes one step after the other until the disk is there. Each is decided by what Azure has, so that another call goes on
+/// where this one is interrupted.
+async fn until_created(azure: &Azure, disk: &NewDisk) -> Result<CreatedDisk, Status> {
+    let id = disk.id.resource();
+    let (mut pace, mut writes) = (Pace::default(), 0);
+    let mut known: Option<Value> = None;
+    loop {
+        let document = match known.take() {
+            Some(document) => Some(document),
+            None => azure.get(AzureRequest::Disk, id, Class::Create).await?,
+        };
+        match disk.next(document.as_ref().map(ObservedDisk)).map_err(|it| refused(&it))? {
+            CreateStep::Done(created) => return Ok(created),
+            CreateStep::Wait => pace.pause().await,
+            CreateStep::Put if writes == MAX_WRITES => {
+                return Err(Status::internal(format!("Azure has failed to create disk {id} {writes} times")));
+            }
+            CreateStep::Put => {
+                writes += 1;
+                let written = match document {
+                    None => azure.create(AzureRequest::Disk, id, &disk.document).await,
+                    Some(_) => azure.replace_failed(AzureRequest::Disk, id, &disk.document).await,
+                };
+                known = written.map_err(|status| without_source(disk, status))?;
             }
         }
     }

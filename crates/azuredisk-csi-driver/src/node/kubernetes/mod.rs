@@ -6,5 +6,5 @@ mod node_object;
 mod pre_stop;
 
 pub use agent_taint::{TaintOptions, remove_agent_taint};
-pub use node_object::{NodeObject, max_data_disks_annotation};
+pub use node_object::NodeObject;
 pub use pre_stop::{PreStopError, wait_before_stop};

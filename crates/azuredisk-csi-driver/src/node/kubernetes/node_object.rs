@@ -7,16 +7,11 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client};
 
 use super::call::call;
+use crate::annotations;
 use crate::node::machine::{FactSource, Facts, FactsError};
 
 /// How the attach-detach controller names a volume of a driver: this, the driver, `^` and the volume's ID.
 const VOLUME_PREFIX: &str = "kubernetes.io/csi/";
-
-/// The annotation by which the controller publishes how many data disks a node's machine takes (`MaxDataDiskCount` in Azure's
-/// list of sizes).
-pub fn max_data_disks_annotation(driver: &str) -> String {
-    format!("{driver}/max-data-disks")
-}
 
 /// Facts from labels, an annotation and the status of the machine's Node.
 #[derive(Clone)]
@@ -70,8 +65,8 @@ fn facts(node: &Node, driver: &str) -> Facts {
     let labels = node.metadata.labels.as_ref();
     let label = |key: &str| labels.and_then(|all| all.get(key)).filter(|value| !value.is_empty()).cloned();
     let either = |key: &str, old: &str| label(key).or_else(|| label(old));
-    let annotations = node.metadata.annotations.as_ref();
-    let published = annotations.and_then(|all| all.get(&max_data_disks_annotation(driver)));
+    let published = node.metadata.annotations.as_ref();
+    let published = published.and_then(|all| all.get(&annotations::max_data_disks(driver)));
     Facts {
         zone: either(names::LABEL_ZONE, names::LABEL_ZONE_BETA),
         region: either(names::LABEL_REGION, names::LABEL_REGION_BETA),
