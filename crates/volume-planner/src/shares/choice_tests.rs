@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::super::account::tests::{made, request};
 use super::*;
+use crate::shares::account::tests::{made, request};
 
 fn choose(class: &[(&str, &str)], accounts: &[Value], refused: &[&str]) -> Choice {
     let refused = refused.iter().map(|name| (*name).to_owned()).collect();
