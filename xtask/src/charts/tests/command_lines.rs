@@ -24,11 +24,32 @@ fn containers(object: &Value) -> Vec<&Value> {
         .collect()
 }
 
-/// The arguments of a container.
+/// The arguments of a container, with the values of its environment as the kubelet sets them in: what a field of the pod gives is the
+/// node's name.
 pub(super) fn arguments(container: &Value) -> Vec<String> {
-    let all = container["args"].as_array().into_iter().flatten();
-    all.map(|argument| argument.as_str().expect("an argument is a text").replace("$(NODE_NAME)", "node-1"))
-        .collect()
+    let variables = container["env"].as_array().into_iter().flatten();
+    let variables: Vec<(String, &str)> = variables
+        .map(|one| {
+            (format!("$({})", one["name"].as_str().unwrap()), one["value"].as_str().unwrap_or("node-1"))
+        })
+        .collect();
+    let filled = |argument: &Value| {
+        let text = argument.as_str().expect("an argument is a text").to_owned();
+        variables.iter().fold(text, |text, (name, value)| text.replace(name, value))
+    };
+    container["args"].as_array().into_iter().flatten().map(filled).collect()
+}
+
+/// Why a driver refuses a command line.
+macro_rules! of_driver {
+    ($driver:ident, $line:expr) => {
+        match $driver::flags::parse($line.map(Into::into)) {
+            Ok($driver::flags::Start::Driver(line)) => {
+                line.problems().iter().map(ToString::to_string).collect()
+            }
+            other => vec![format!("{other:?}")],
+        }
+    };
 }
 
 fn refused_by_program(container: &Value) -> Vec<String> {
@@ -41,8 +62,8 @@ fn refused_by_program(container: &Value) -> Vec<String> {
             Err(exit) => vec![format!("{exit:?}")],
         },
         "cloud-node-manager" => node_manager(arguments.clone()),
-        "azuredisk" => unknown(&arguments, &OF_DISK_DRIVER),
-        "azurefile" => unknown(&arguments, &OF_FILE_DRIVER),
+        "azuredisk" => of_driver!(azuredisk_csi_driver, line()),
+        "azurefile" => of_driver!(azurefile_csi_driver, line()),
         // It makes a folder.
         "powershell.exe" if arguments.is_empty() => Vec::new(),
         // Behind a script that gives it the rest of its arguments, each in quotes.
@@ -80,82 +101,6 @@ const OF_OTHERS: [&str; 11] = [
     "azurefileplugin.exe",
     "ccp-auto-thrust",
 ];
-
-/// The flags of the disk driver that the chart gives.
-const OF_DISK_DRIVER: [&str; 32] = [
-    "allow-empty-cloud-config",
-    "check-disk-lun-collision",
-    "cloud-config-secret-name",
-    "cloud-config-secret-namespace",
-    "custom-user-agent",
-    "disable-avset-nodes",
-    "drivername",
-    "enable-disk-online-resize",
-    "enable-list-snapshots",
-    "enable-list-volumes",
-    "enable-otel-tracing",
-    "enable-perf-optimization",
-    "enable-traffic-manager",
-    "endpoint",
-    "force-detach-backoff",
-    "get-node-info-from-labels",
-    "get-nodeid-from-imds",
-    "kube-api-burst",
-    "kube-api-qps",
-    "metrics-address",
-    "nodeid",
-    "remove-not-ready-taint",
-    "reserved-data-disk-slot-num",
-    "support-zone",
-    "traffic-manager-port",
-    "user-agent-suffix",
-    "v",
-    "vm-type",
-    "vmss-cache-ttl-seconds",
-    "vmss-detach-timeout-seconds",
-    "volume-attach-limit",
-    "wait-for-snapshot-ready",
-];
-
-/// The flags of the driver for file shares: those of section 4.9 of the facts about the drivers, and `--v`.
-const OF_FILE_DRIVER: [&str; 24] = [
-    "allow-empty-cloud-config",
-    "allow-inline-volume-key-access-with-identity",
-    "append-closetimeo-option",
-    "azurefile-proxy-endpoint",
-    "cloud-config-secret-name",
-    "cloud-config-secret-namespace",
-    "custom-user-agent",
-    "drivername",
-    "enable-azurefile-proxy",
-    "enable-get-volume-stats",
-    "enable-kata-cc-mount",
-    "enable-vhd",
-    "enable-volume-mount-group",
-    "endpoint",
-    "fsgroup-change-policy",
-    "inline-volume-secret-authz",
-    "kubeconfig",
-    "metrics-address",
-    "mount-permissions",
-    "nodeid",
-    "use-aznfs-for-nfs-mounts",
-    "user-agent-suffix",
-    "v",
-    "vol-stats-cache-expire-in-minutes",
-];
-
-fn unknown(arguments: &[String], flags: &[&str]) -> Vec<String> {
-    let is_unknown = |argument: &&String| {
-        let name = argument.strip_prefix("--").and_then(|flag| flag.split_once('='));
-        !name.is_some_and(|(name, _)| flags.contains(&name))
-    };
-    arguments
-        .iter()
-        .filter(is_unknown)
-        .map(|argument| format!("{argument} is no flag of the driver"))
-        .collect()
-}
 
 fn node_manager(arguments: Vec<String>) -> Vec<String> {
     match cloud_node_manager::flags::parse(arguments) {
