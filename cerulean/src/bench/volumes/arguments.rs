@@ -23,6 +23,10 @@ pub struct Arguments {
     /// Build of the driver that ours replaces, which does the same.
     #[arg(long, value_name = "PATH")]
     pub peer: Option<PathBuf>,
+    /// Instead let both drivers serve one cluster in turn, as in an update and a rollback. It fails if ours writes where there is
+    /// nothing to change, or if something that belongs to others changes.
+    #[arg(long, requires = "peer", conflicts_with = "restart_with")]
+    pub in_turn: bool,
     /// Also measure a controller that starts beside this number of PersistentVolumes and VolumeAttachments, and lists them.
     #[arg(long, value_name = "N")]
     pub restart_with: Option<u32>,

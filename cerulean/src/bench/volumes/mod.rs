@@ -6,6 +6,7 @@
 
 mod arguments;
 mod driver;
+mod in_turn;
 mod report;
 mod requests;
 mod restart;
@@ -42,6 +43,10 @@ pub fn run(screen: Screen, arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 async fn measure(arguments: &Arguments, drivers: &[Driver], bar: &ProgressBar) -> anyhow::Result<Table> {
+    if let (true, [ours, peer]) = (arguments.in_turn, drivers) {
+        let volumes = arguments.volumes.iter().copied().max().unwrap_or(1);
+        return in_turn::run(arguments, (ours, peer), volumes, bar).await;
+    }
     let mut table = Table::default();
     for driver in drivers {
         let mut rows = vec![node_role(arguments, driver, bar).await?];

@@ -68,6 +68,69 @@ impl SideCars {
         }
     }
 
+    /// The side-cars of another driver, which takes over the volumes of these.
+    pub fn handed_to(&self, started: &Started) -> Self {
+        Self {
+            controller: started.controller(),
+            volumes: Arc::clone(&self.volumes),
+            kubernetes: self.kubernetes.clone(),
+            ..*self
+        }
+    }
+
+    /// Asks for all volumes again, as a provisioner that has lost the answers.
+    ///
+    /// # Errors
+    /// A call fails for a long time, or another volume is the answer.
+    pub async fn create_again(&self) -> anyhow::Result<Outcome> {
+        self.all(PROVISIONER, |call, number| async move {
+            let created = call.until_done(|mut controller| async move {
+                controller.create_volume(requests::create(number)).await
+            });
+            let volume = created.await?.into_inner().volume.context("the answer has no volume")?;
+            let known = call.volume(number)?;
+            ensure!(
+                volume.volume_id.eq_ignore_ascii_case(&known.volume_id),
+                "{} was {}, and is {} now",
+                requests::volume_name(number),
+                known.volume_id,
+                volume.volume_id
+            );
+            Ok(())
+        })
+        .await
+    }
+
+    /// Asks again for the attaches to these nodes, as an attacher that has started again.
+    ///
+    /// # Errors
+    /// A call fails for a long time, or a volume is at another LUN.
+    pub async fn attach_again(&self, nodes: &[String]) -> anyhow::Result<Outcome> {
+        let nodes = nodes.to_vec();
+        self.all(ATTACHER, move |call, number| {
+            let node = node_of(&nodes, number);
+            async move {
+                let volume = call.volume(number)?;
+                let request = requests::publish(&volume, &node);
+                let answer = call
+                    .until_done(|mut controller| {
+                        let request = request.clone();
+                        async move { controller.controller_publish_volume(request).await }
+                    })
+                    .await?;
+                let name = requests::attachment_name(&volume.volume_id, &node);
+                let attachment = call.kubernetes.get("VolumeAttachment", "", &name);
+                let attachment = attachment.with_context(|| format!("{name} is gone"))?;
+                let known =
+                    attachment.value()["status"]["attachmentMetadata"]["LUN"].as_str().map(str::to_owned);
+                let lun = answer.into_inner().publish_context.remove("LUN");
+                ensure!(lun == known, "{} was at LUN {known:?}, and is at {lun:?} now", volume.volume_id);
+                Ok(())
+            }
+        })
+        .await
+    }
+
     /// Creates all volumes.
     ///
     /// # Errors
