@@ -3,6 +3,8 @@
 # the machine's, and the parts of /sys that describe disks are the machine's, too.
 #
 #   scripts/in_machine.sh FOLDER/MACHINE PROGRAM [ARGUMENT...]
+#
+# IN_MACHINE_PROPAGATION=unchanged leaves shared mounts shared: a kubelet outside sees what the program mounts below them.
 set -euo pipefail
 
 machine=$(realpath -- "$1")
@@ -12,7 +14,7 @@ if [ ! -d "$machine/dev/disk/azure" ]; then
   exit 1
 fi
 # A part that this kernel does not have cannot be put there, and no program finds disks in it.
-exec unshare --mount --propagation private sh -c '
+exec unshare --mount --propagation "${IN_MACHINE_PROPAGATION:-private}" sh -c '
   machine=$1
   shift
   for part in bus/scsi class/scsi_host class/nvme class/block; do

@@ -26,6 +26,8 @@ pub(crate) fn configuration(folder: &Path, address: Ipv4Addr) -> String {
         "nodeStatusUpdateFrequency": "1s",
         "podLogsDir": folder.join("logs"),
         "resolvConf": "",
+        // How soon a kubelet notices that a volume of its pod has grown.
+        "syncFrequency": "3s",
     });
     // JSON is YAML.
     format!("{configuration:#}\n")

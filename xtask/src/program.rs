@@ -134,6 +134,11 @@ pub struct ProgramArguments {
 }
 
 impl ProgramArguments {
+    /// The given folder of programs.
+    pub fn given(&self) -> Option<&Path> {
+        self.programs.as_deref()
+    }
+
     /// The given programs, and a release build for the rest.
     ///
     /// # Errors

@@ -30,8 +30,8 @@ pub const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
 pub const CLIENT_SECRET: &str = "of-the-end-to-end-test";
 /// A registry that all clients may pull from.
 pub const PUBLIC_REGISTRY: &str = "anchors.azurecr.io";
-/// The image of pods' sandboxes.
-const SANDBOX_IMAGE: &str = "anchors.azurecr.io/pause:1";
+/// The image of pods' sandboxes, which contains only busybox.
+pub const SANDBOX_IMAGE: &str = "anchors.azurecr.io/pause:1";
 /// The file of the requests to Azure and their answers, as JSON lines.
 pub const EXCHANGES: &str = "azure-exchanges.jsonl";
 /// The latency of each write to Azure.

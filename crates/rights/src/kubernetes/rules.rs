@@ -218,10 +218,14 @@ pub static RULES: &[Rule] = &[
         SNAPSHOT,
         core(
             Provisioner,
-            &["volumesnapshots", "volumesnapshotcontents"],
-            &["get", "list"],
-            "volumes from snapshots",
+            &["volumesnapshots"],
+            &["get", "list", "watch", "update"],
+            "volumes from snapshots, which are not deleted meanwhile",
         ),
+    )),
+    of_disks(in_group(
+        SNAPSHOT,
+        core(Provisioner, &["volumesnapshotcontents"], &["get", "list"], "which disks snapshots are"),
     )),
     of_disks(core(
         Attacher,

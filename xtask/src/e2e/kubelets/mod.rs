@@ -10,7 +10,6 @@
 //! ```
 
 mod place;
-mod rights;
 mod story;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +18,8 @@ use anyhow::{Context as _, ensure};
 use real_kubernetes::Enclosure;
 use tokio::time::Instant;
 
-use crate::e2e::machines;
+use crate::e2e::managers::{CONTROLLER_ACCOUNT, NODE_ACCOUNT};
+use crate::e2e::{machines, rights};
 use crate::kubernetes::{Api, Kubernetes};
 use crate::print;
 use crate::program::{given_or_built, in_folder, runtime, with_logs};
@@ -72,9 +72,9 @@ async fn inside(assets: &Path, programs: &Path) -> anyhow::Result<()> {
     let played = story::play(&mut place).await;
     let words: Vec<_> = place.programs.iter().collect();
     played.map_err(|problem| with_logs(problem, &words))?;
-    let log = place.folder.join(place::AUDIT_LOG);
+    let log = place.folder.join(rights::AUDIT_LOG);
     place.stop().await?;
-    let audit = rights::audit(&log)?;
+    let audit = rights::audit(&log, &[CONTROLLER_ACCOUNT, NODE_ACCOUNT])?;
     print::line(format_args!("  ok  {} requests to Kubernetes, none denied", audit.requests));
     print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));
     Ok(())

@@ -2,16 +2,15 @@
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::Context as _;
 use real_kubernetes::{Enclosure, Image};
 use serde_json::{Value, json};
 use simulated_cluster::{Shape, StandaloneMachine};
 
-use super::rights;
-use crate::e2e::machines::{CLIENT_SECRET, EmptyCluster, Machines, registry};
-use crate::program::{Program, root};
+use crate::e2e::machines::{EmptyCluster, Machines, registry};
+use crate::e2e::{managers, rights};
+use crate::program::Program;
 
 /// The machines, which are also the nodes.
 pub const MACHINES: [&str; 2] = ["node-a", "node-b"];
@@ -21,12 +20,6 @@ pub const IMAGE: &str = "harbour.azurecr.io/team/app:v1";
 pub const WORDS: &str = "pulled from the simulated registry";
 /// The role for pulling images.
 const ACR_PULL: &str = "7f951dda-4ed3-4680-a7ca-43fe172d538d";
-const CONTROLLER_MANAGER: &str = "azure-cloud-controller-manager";
-const NODE_MANAGER: &str = "azure-cloud-node-manager";
-/// The policy by which requests of our programs are logged.
-const AUDIT_POLICY: &str = "deploy/rights/audit-policy.yaml";
-/// The log of these requests.
-pub const AUDIT_LOG: &str = "audit.log";
 const CREDENTIAL_PROVIDER: &str = "acr-credential-provider";
 
 /// The environment, which ends when this value is dropped.
@@ -57,9 +50,8 @@ impl Place {
         empty.create_registry(host_of(IMAGE), false)?;
         empty.push(IMAGE, &image).await?;
         let provider = credential_provider(enclosure.folder(), &empty.shape, &empty.environment)?;
-        let (policy, log) = (root().join(AUDIT_POLICY), enclosure.folder().join(AUDIT_LOG));
-        let (policy, log) = (policy.display().to_string(), log.display().to_string());
-        let flags = [("--audit-policy-file", policy.as_str()), ("--audit-log-path", log.as_str())];
+        let flags = rights::audit_flags(enclosure.folder());
+        let flags = flags.each_ref().map(|(flag, value)| (*flag, value.as_str()));
         let machines = empty.start_nodes(Some((provider, binaries.to_owned())), &flags).await?;
         Ok(Self { programs: Vec::new(), machines, binaries: binaries.to_owned() })
     }
@@ -69,33 +61,7 @@ impl Place {
     /// # Errors
     /// Something does not start.
     pub async fn start_managers(&mut self) -> anyhow::Result<()> {
-        let azure_json = self.folder.join("azure.json");
-        let document = self.shape.azure_json(&self.azure.https, CLIENT_SECRET);
-        std::fs::write(&azure_json, document.to_string())?;
-        let kubeconfig =
-            rights::grant(&self.client, &self.cluster.servers, &self.assets, rights::CONTROLLER_MANAGER)
-                .await?;
-        let mut command = Command::new(self.binaries.join(CONTROLLER_MANAGER));
-        command
-            .arg(format!("--cloud-config={}", azure_json.display()))
-            .arg(format!("--kubeconfig={}", kubeconfig.display()))
-            .args(["--controllers=*,-cloud-node", "--cluster-name=kubelets", "--secure-port=0", "--v=2"])
-            .args(["--node-monitor-period=1s", "--configure-cloud-routes=false"])
-            .env("SSL_CERT_FILE", &self.azure.certificate_authority);
-        self.programs.push(Program::start(CONTROLLER_MANAGER, &self.folder, &mut command)?);
-
-        let kubeconfig =
-            rights::grant(&self.client, &self.cluster.servers, &self.assets, rights::NODE_MANAGER).await?;
-        for node in &self.machines.cluster.nodes {
-            let mut command = node.command(&self.binaries.join(NODE_MANAGER));
-            command
-                .arg(format!("--node-name={}", node.name()))
-                .arg(format!("--kubeconfig={}", kubeconfig.display()))
-                .args(["--wait-routes=false", "--v=2"])
-                .env("NODE_NAME", node.name());
-            let name = format!("{NODE_MANAGER}-{}", node.name());
-            self.programs.push(Program::start(&name, &self.folder, &mut command)?);
-        }
+        self.programs = managers::start(&self.machines, &self.binaries).await?;
         Ok(())
     }
 
