@@ -16,6 +16,8 @@ impl ApiVersion {
     pub const COMPUTE: Self = Self("2025-04-01");
     /// Disks and snapshots.
     pub const DISKS: Self = Self("2025-01-02");
+    /// Storage accounts, their file services and shares.
+    pub const STORAGE: Self = Self("2025-01-01");
     /// Resource groups and providers.
     pub const RESOURCES: Self = Self("2021-04-01");
     /// Registration of resource providers.

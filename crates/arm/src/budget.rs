@@ -410,9 +410,14 @@ impl Gate {
         Self { group, state: Mutex::new(State::new(group, Instant::now())) }
     }
 
-    /// Waits for permission to send. Fails at once if the budget is closed for longer than calls wait, with the time
+    /// Waits for permission to send. Fails at once if the budget is closed for longer than the call waits, with the time
     /// until it opens.
-    pub(crate) async fn enter(self: &Arc<Self>, class: Class, namespace: &str) -> Result<Permit, Duration> {
+    pub(crate) async fn enter(
+        self: &Arc<Self>,
+        class: Class,
+        namespace: &str,
+        longest: Duration,
+    ) -> Result<Permit, Duration> {
         let namespace = namespace.to_ascii_lowercase();
         let (key, turn) = {
             let mut state = self.state.lock();
@@ -422,7 +427,7 @@ impl Gate {
             }
             if let Some(wait) =
                 state.opens(class, &namespace).map(|until| until.saturating_duration_since(now))
-                && wait > MAX_WAIT
+                && wait > longest
             {
                 return Err(wait);
             }

@@ -63,6 +63,14 @@ impl Client {
         Self { connection: Arc::clone(&self.connection), manner }
     }
 
+    /// A clone whose calls do not wait while Azure throttles, but end at once with the time that is left: for a caller whose own
+    /// caller repeats the call.
+    #[must_use]
+    pub fn without_waiting(&self) -> Self {
+        let manner = Manner { never_waits: true, ..self.manner.clone() };
+        Self { connection: Arc::clone(&self.connection), manner }
+    }
+
     /// A clone whose writes have these headers, too. A header that every call has keeps its value.
     #[must_use]
     pub fn with_headers(&self, headers: HeaderMap) -> Self {
@@ -211,7 +219,19 @@ impl Client {
         if_match: Option<&str>,
         class: Class,
     ) -> Result<Accepted<T>, Error> {
-        self.write(Method::PUT, id, api_version, body, matching(id, if_match)?, class).await
+        self.write(Method::PUT, id, api_version, &[], body, matching(id, if_match)?, class).await
+    }
+
+    /// Creates or replaces a resource with query options, such as `("$expand", "snapshots")`.
+    pub async fn put_with<B: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        id: &ResourceId,
+        api_version: ApiVersion,
+        query: &[(&str, &str)],
+        body: &B,
+        class: Class,
+    ) -> Result<Accepted<T>, Error> {
+        self.write(Method::PUT, id, api_version, query, body, None, class).await
     }
 
     /// Creates a resource; one that exists is left as it is and gives [`Error::is_precondition_failed`].
@@ -223,7 +243,7 @@ impl Client {
         class: Class,
     ) -> Result<Accepted<T>, Error> {
         let absent = Some((IF_NONE_MATCH, HeaderValue::from_static("*")));
-        self.write(Method::PUT, id, api_version, body, absent, class).await
+        self.write(Method::PUT, id, api_version, &[], body, absent, class).await
     }
 
     /// Changes members of a resource by a JSON merge patch.
@@ -235,20 +255,22 @@ impl Client {
         if_match: Option<&str>,
         class: Class,
     ) -> Result<Accepted<T>, Error> {
-        self.write(Method::PATCH, id, api_version, body, matching(id, if_match)?, class).await
+        self.write(Method::PATCH, id, api_version, &[], body, matching(id, if_match)?, class).await
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the parts of one request")]
     async fn write<B: Serialize + ?Sized, T: DeserializeOwned>(
         &self,
         method: Method,
         id: &ResourceId,
         api_version: ApiVersion,
+        query: &[(&str, &str)],
         body: &B,
         condition: Option<(HeaderName, HeaderValue)>,
         class: Class,
     ) -> Result<Accepted<T>, Error> {
         let subject = Subject::of(id);
-        let uri = self.url(id.as_str(), api_version, &[])?;
+        let uri = self.url(id.as_str(), api_version, query)?;
         let body = Some(subject.encode(body)?);
         let call = Call { body, condition, ..Call::of(method, uri, &subject, Purpose::Write, class) };
         let answer = self.send(&call).await?;
@@ -278,8 +300,18 @@ impl Client {
         if_match: Option<&str>,
         class: Class,
     ) -> Result<Accepted<()>, Error> {
+        self.remove(id, api_version, query, matching(id, if_match)?, class).await
+    }
+
+    async fn remove(
+        &self,
+        id: &ResourceId,
+        api_version: ApiVersion,
+        query: &[(&str, &str)],
+        condition: Option<(HeaderName, HeaderValue)>,
+        class: Class,
+    ) -> Result<Accepted<()>, Error> {
         let subject = Subject::of(id);
-        let condition = matching(id, if_match)?;
         let uri = self.url(id.as_str(), api_version, query)?;
         let call = Call { condition, ..Call::of(Method::DELETE, uri, &subject, Purpose::Delete, class) };
         match self.send(&call).await {
@@ -287,6 +319,18 @@ impl Client {
             Err(error) if error.is_not_found() => Ok(Accepted { body: None, operation: None }),
             Err(error) => Err(error),
         }
+    }
+
+    /// Deletes a part of a resource that a header names, such as `x-ms-snapshot` for a share's snapshot. One that does not exist
+    /// counts as deleted.
+    pub async fn delete_part(
+        &self,
+        id: &ResourceId,
+        api_version: ApiVersion,
+        part: (HeaderName, HeaderValue),
+        class: Class,
+    ) -> Result<Accepted<()>, Error> {
+        self.remove(id, api_version, &[], Some(part), class).await
     }
 
     /// Starts an action of a resource, such as `migrateToIpBased`.

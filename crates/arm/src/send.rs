@@ -52,6 +52,8 @@ pub(crate) struct Connection {
 pub(crate) struct Manner {
     /// Whether a write that Azure answers with an internal error (500) is left to the caller, who retries it.
     pub(crate) gives_faults_back: bool,
+    /// Whether a call ends at once while Azure throttles.
+    pub(crate) never_waits: bool,
     /// Headers of each write, besides those that every call has.
     pub(crate) headers: Option<Arc<HeaderMap>>,
     /// The `User-Agent` in place of the connection's.
@@ -122,14 +124,16 @@ impl Connection {
     async fn send_repeated(&self, call: &Call<'_>, manner: &Manner) -> Result<Answer, Error> {
         let observer = self.observer.as_deref();
         let gate = self.budgets.gate(&call.subject.subscription, OperationGroup::of(&call.method));
+        let longest = if manner.never_waits { Duration::ZERO } else { MAX_WAIT };
         let mut repeated = 0u32;
         let mut rejected = false;
         loop {
             let queued = Instant::now();
-            let permit = gate.enter(call.class, &call.subject.namespace).await.map_err(|retry_after| {
-                call.report_limited(observer, queued.elapsed());
-                Error::BudgetClosed { subject: call.subject.line(&call.method), retry_after }
-            })?;
+            let permit =
+                gate.enter(call.class, &call.subject.namespace, longest).await.map_err(|retry_after| {
+                    call.report_limited(observer, queued.elapsed());
+                    Error::BudgetClosed { subject: call.subject.line(&call.method), retry_after }
+                })?;
             let authorization = self.credential.authorization(&self.scope).await?;
             let waited = queued.elapsed();
             let sent = Instant::now();
@@ -187,7 +191,7 @@ impl Connection {
                         let namespace = call.subject.namespace.as_str();
                         gate.close((!service.throttles_subscription()).then_some(namespace), wait);
                         // The gate itself makes the call wait, in its class; it fails if that is too long.
-                        if repeated <= self.retry.retries && wait <= MAX_WAIT {
+                        if repeated <= self.retry.retries && wait <= longest {
                             continue;
                         }
                         return Err(error);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use arm::CallObserver;
+use anyhow::{Context as _, bail};
+use arm::{Budgets, CallObserver};
 use command_line::StartRefusal;
 use csi::endpoint::Endpoint;
 use csi::identity::Plugin;
@@ -13,17 +13,21 @@ use csi::operation::Driver;
 use csi::server::{serve, services};
 use csi::v1::plugin_capability::service;
 use kube::Client;
-use manager::Calls;
 use manager::driver::Sources;
+use manager::reload::follow;
+use manager::{Calls, show_budgets};
+use parking_lot::Mutex;
 use program::environment::ProcessEnvironment;
 use program::kubernetes::{self, Address};
+use telemetry::metrics::azure::ConfigMetrics;
 use telemetry::metrics::{Build, Metrics};
 use telemetry::server::{self, Readers, metrics_router};
 use tokio_util::sync::CancellationToken;
 use volumes_node::system::Kernel;
 
+use crate::configuration::{Reloader, connection};
+use crate::controller::{Azure as ControllerAzure, Secrets, ShareController};
 use crate::flags::CommandLine;
-use crate::no_controller::NoController;
 use crate::node::kubernetes::Kubernetes;
 use crate::node::proxy::GrpcProxy;
 use crate::node::{Azure, Cluster, NodeAzure, NodeService, Outside, Proxy};
@@ -66,13 +70,17 @@ pub async fn run(
         user_agent: line.user_agent(),
         observer: Arc::new(Calls::of(&metrics)) as Arc<dyn CallObserver>,
     };
+    let opening = open(&line, sources.clone(), &metrics, &stop);
+    let Some(azure) = stop.run_until_cancelled(opening).await else { return Ok(()) };
+    let secrets = Secrets::new(client.clone(), &line.flags.drivername);
+    let controller = ShareController::new(azure?, secrets, line.controller());
     let node = NodeService::new(line.node(), Arc::new(Kernel), outside(&line, client, sources)?);
     serve_metrics(&line, &metrics, &stop).await?;
     // Checked before.
     let endpoint: Endpoint = line.flags.endpoint.parse().context("--endpoint")?;
     let listener = Listener::bind(&endpoint).await?;
     tracing::info!(address = %endpoint, "Serving the Container Storage Interface");
-    let services = services(plugin(&line), NoController, node, Observer::of(&metrics, Driver::File));
+    let services = services(plugin(&line), controller, node, Observer::of(&metrics, Driver::File));
     serve(services, listener, stop).await.context("the server has failed")
 }
 
@@ -84,6 +92,42 @@ fn plugin(line: &CommandLine) -> Plugin {
         services: vec![service::Type::ControllerService],
         expansion: Vec::new(),
     }
+}
+
+/// Opens the connection of the controller to Azure. A node opens its own with the first call that needs it, and its controller has
+/// none.
+async fn open(
+    line: &CommandLine,
+    sources: Sources,
+    metrics: &Metrics,
+    stop: &CancellationToken,
+) -> anyhow::Result<ControllerAzure> {
+    if line.is_node() {
+        return Ok(ControllerAzure::default());
+    }
+    let budgets = Arc::<Mutex<Option<Budgets>>>::default();
+    let shown = Arc::clone(&budgets);
+    show_budgets(metrics, move || shown.lock().clone());
+    let opened = sources.open().await?;
+    if opened.is_none() && !line.flags.allow_empty_cloud_config {
+        bail!(
+            "there is no cloud configuration: neither the Secret {}/{}, nor a file that AZURE_CREDENTIAL_FILE names, nor \
+             /etc/kubernetes/azure.json exists (write one of them, or start with --allow-empty-cloud-config=true)",
+            line.flags.cloud_config_secret_namespace,
+            line.flags.cloud_config_secret_name
+        );
+    }
+    if let Some((_, client)) = &opened {
+        *budgets.lock() = Some(client.budgets().clone());
+    }
+    let azure =
+        ControllerAzure::new(opened.as_ref().map(|(reading, client)| connection(reading, client.clone())));
+    let reading = opened.map(|(reading, _)| reading);
+    let metrics = ConfigMetrics::of(metrics);
+    let following = follow(Reloader { sources, azure: azure.clone(), metrics, budgets }, reading);
+    let stop = stop.clone();
+    tokio::spawn(async move { stop.run_until_cancelled(following).await });
+    Ok(azure)
 }
 
 /// What the node asks beside the machine.

@@ -7,7 +7,7 @@
 //! * [`operation`]: the operations that are counted, as a table.
 //! * [`identity`]: the first of the three services, which is the same for all drivers.
 //! * [`locks`]: locks by name that never block; [`detached`]: calls that are completed even if their caller goes.
-//! * [`status`]: errors as gRPC statuses.
+//! * [`status`]: errors as gRPC statuses; [`messages`]: between messages and the planner's values.
 //!
 //! Tests name sections of the project's specification of the drivers for disks and files.
 
@@ -18,6 +18,7 @@ pub mod endpoint;
 pub mod identity;
 pub mod listener;
 pub mod locks;
+pub mod messages;
 pub mod observed;
 pub mod operation;
 pub mod secrets;

@@ -16,7 +16,7 @@ async fn plenty_means_no_waiting_at_all() {
     let gate = Budgets::new().gate("s", OperationGroup::Writes);
     let start = Instant::now();
     for _ in 0..1000 {
-        let permit = gate.enter(Class::Refresh, NETWORK).await.unwrap();
+        let permit = gate.enter(Class::Refresh, NETWORK, MAX_WAIT).await.unwrap();
         gate.observe(permit, &headers(199));
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
@@ -26,14 +26,14 @@ async fn plenty_means_no_waiting_at_all() {
 async fn the_last_tokens_are_kept_for_the_upper_classes() {
     let budgets = Budgets::new();
     let gate = budgets.gate("s", OperationGroup::Writes);
-    let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+    let permit = gate.enter(Class::Create, NETWORK, MAX_WAIT).await.unwrap();
     gate.observe(permit, &headers(6));
     assert_eq!(budgets.remaining("S", OperationGroup::Writes), Some(6));
     let start = Instant::now();
-    drop(gate.enter(Class::Repair, NETWORK).await.unwrap());
-    drop(gate.enter(Class::Delete, NETWORK).await.unwrap());
+    drop(gate.enter(Class::Repair, NETWORK, MAX_WAIT).await.unwrap());
+    drop(gate.enter(Class::Delete, NETWORK, MAX_WAIT).await.unwrap());
     assert_eq!(start.elapsed(), Duration::ZERO, "6 and 5 tokens: enough for both");
-    drop(gate.enter(Class::Refresh, NETWORK).await.unwrap());
+    drop(gate.enter(Class::Refresh, NETWORK, MAX_WAIT).await.unwrap());
     // From 4 tokens to 20 at 10 a second.
     let waited = start.elapsed().as_secs_f64();
     assert!((1.6..1.7).contains(&waited), "{waited}");
@@ -43,13 +43,13 @@ async fn the_last_tokens_are_kept_for_the_upper_classes() {
 async fn all_budgets_are_shown_as_they_are_now() {
     let budgets = Budgets::new();
     let gate = budgets.gate("S", OperationGroup::Writes);
-    let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+    let permit = gate.enter(Class::Create, NETWORK, MAX_WAIT).await.unwrap();
     assert_eq!(budgets.all()[0].remaining, None, "Azure has named no figure yet");
     gate.observe(permit, &headers(17));
     gate.close(Some(NETWORK), Duration::from_secs(30));
     let waits = tokio::spawn({
         let gate = Arc::clone(&gate);
-        async move { gate.enter(Class::Delete, NETWORK).await.map(drop) }
+        async move { gate.enter(Class::Delete, NETWORK, MAX_WAIT).await.map(drop) }
     });
     tokio::time::sleep(Duration::from_secs(1)).await;
     let expected = BudgetState {
@@ -70,7 +70,7 @@ async fn all_budgets_are_shown_as_they_are_now() {
 #[tokio::test(start_paused = true)]
 async fn a_closed_gate_opens_in_class_order() {
     let gate = Budgets::new().gate("s", OperationGroup::Writes);
-    let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+    let permit = gate.enter(Class::Create, NETWORK, MAX_WAIT).await.unwrap();
     gate.observe(permit, &headers(100));
     gate.close(None, Duration::from_secs(30));
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -83,7 +83,7 @@ async fn a_closed_gate_opens_in_class_order() {
     {
         let (gate, order) = (Arc::clone(&gate), Arc::clone(&order));
         tasks.push(tokio::spawn(async move {
-            let permit = gate.enter(class, NETWORK).await.unwrap();
+            let permit = gate.enter(class, NETWORK, MAX_WAIT).await.unwrap();
             order.lock().push((class, index));
             drop(permit);
         }));
@@ -106,10 +106,12 @@ async fn one_providers_throttling_leaves_the_others_alone() {
     let start = Instant::now();
     let waiting = {
         let gate = Arc::clone(&gate);
-        tokio::spawn(async move { drop(gate.enter(Class::Repair, "microsoft.compute").await.unwrap()) })
+        tokio::spawn(
+            async move { drop(gate.enter(Class::Repair, "microsoft.compute", MAX_WAIT).await.unwrap()) },
+        )
     };
     tokio::task::yield_now().await;
-    drop(gate.enter(Class::Refresh, NETWORK).await.unwrap());
+    drop(gate.enter(Class::Refresh, NETWORK, MAX_WAIT).await.unwrap());
     assert_eq!(start.elapsed(), Duration::ZERO);
     waiting.await.unwrap();
     assert!(start.elapsed() >= Duration::from_secs(60));
@@ -119,26 +121,29 @@ async fn one_providers_throttling_leaves_the_others_alone() {
 async fn a_long_closure_fails_at_once_and_says_when_to_come_back() {
     let gate = Budgets::new().gate("s", OperationGroup::Reads);
     gate.close(None, Duration::from_secs(1000));
-    let wait = gate.enter(Class::Repair, NETWORK).await.err().unwrap();
+    let wait = gate.enter(Class::Repair, NETWORK, MAX_WAIT).await.err().unwrap();
     assert_eq!(wait, Duration::from_secs(1000));
     gate.close(None, Duration::from_secs(10));
-    assert!(gate.enter(Class::Repair, NETWORK).await.is_err(), "a shorter closure does not open it");
+    assert!(
+        gate.enter(Class::Repair, NETWORK, MAX_WAIT).await.is_err(),
+        "a shorter closure does not open it"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_who_leaves_the_queue_makes_room() {
     let gate = Budgets::new().gate("s", OperationGroup::Writes);
-    let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+    let permit = gate.enter(Class::Create, NETWORK, MAX_WAIT).await.unwrap();
     gate.observe(permit, &headers(0));
     let leaver = {
         let gate = Arc::clone(&gate);
-        tokio::spawn(async move { drop(gate.enter(Class::Repair, NETWORK).await) })
+        tokio::spawn(async move { drop(gate.enter(Class::Repair, NETWORK, MAX_WAIT).await) })
     };
     tokio::task::yield_now().await;
     leaver.abort();
     let _ = leaver.await;
     assert!(gate.state.lock().waiting.is_empty());
-    drop(gate.enter(Class::Repair, NETWORK).await.unwrap());
+    drop(gate.enter(Class::Repair, NETWORK, MAX_WAIT).await.unwrap());
     assert_eq!(gate.state.lock().under_way.count(), 0);
 }
 
@@ -172,7 +177,7 @@ async fn answers_in_any_order_let_nothing_through_that_azure_would_refuse() {
         .map(|number| {
             let (gate, bucket) = (Arc::clone(&gate), Arc::clone(&bucket));
             tokio::spawn(async move {
-                let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+                let permit = gate.enter(Class::Create, NETWORK, MAX_WAIT).await.unwrap();
                 let left = bucket.lock().count();
                 tokio::time::sleep(Duration::from_millis(number * 7_919 % 1_500)).await;
                 gate.observe(permit, &headers(left));
@@ -228,7 +233,7 @@ async fn go_through_windows(calls: usize, limit: u32) -> (Vec<Duration>, Duratio
             let (gate, window) = (Arc::clone(&gate), Arc::clone(&window));
             tokio::spawn(async move {
                 loop {
-                    let permit = gate.enter(Class::Create, NETWORK).await.unwrap();
+                    let permit = gate.enter(Class::Create, NETWORK, MAX_WAIT).await.unwrap();
                     tokio::time::sleep(Duration::from_millis(400)).await;
                     let refused = window.lock().count();
                     gate.observe(permit, &HeaderMap::new());

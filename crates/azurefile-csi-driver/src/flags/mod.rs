@@ -17,6 +17,7 @@ use command_line::{EarlyExit, Problem, describe, is_version, with_two_dashes};
 use csi::endpoint::Endpoint;
 use program::go_values::{listen_address, truth};
 
+use crate::controller::ControllerOptions;
 use crate::node::plan::attributes::{Defaults, owner};
 use crate::node::plan::mount_options::Appended;
 use crate::node::{InlineRights, NodeOptions};
@@ -252,6 +253,15 @@ impl CommandLine {
             lists_keys_for_inline: flags.allow_inline_volume_key_access_with_identity,
             inline_rights: flags.inline_volume_secret_authz.parse().unwrap_or_default(),
             ..usual
+        }
+    }
+
+    /// The options of the controller.
+    pub fn controller(&self) -> ControllerOptions {
+        let minutes = self.flags.skip_matching_tag_cache_expire_in_minutes;
+        ControllerOptions {
+            driver: self.flags.drivername.clone(),
+            full_for: Duration::from_secs(minutes.saturating_mul(60)),
         }
     }
 

@@ -311,7 +311,7 @@ pub static RULES: &[Rule] = &[
         ..core(
             AccountKeys,
             &["secrets"],
-            &["get", "create"],
+            &["get", "create", "update"],
             "account keys, in Secrets that are called after accounts, so that no rule can name them; the side-cars read Secrets \
              that classes name",
         )

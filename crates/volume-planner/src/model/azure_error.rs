@@ -16,6 +16,8 @@ pub enum AzureRequest {
     Snapshot,
     /// A machine.
     Machine,
+    /// A storage account, or a share of it.
+    Storage,
 }
 
 /// A row: the first one that fits decides.
@@ -50,6 +52,17 @@ const BY_CODE: &[Row] = &[
     row(None, "zonalallocationfailed", Code::ResourceExhausted),
     row(None, "allocationfailed", Code::ResourceExhausted),
     row(None, "skunotavailable", Code::ResourceExhausted),
+    row_of(
+        AzureRequest::Storage,
+        "totalsharesprovisionedcapacityexceedsaccountlimit",
+        Code::ResourceExhausted,
+    ),
+    row_of(AzureRequest::Storage, "totalsharescountexceedsaccountlimit", Code::ResourceExhausted),
+    row_of(AzureRequest::Storage, "maxstorageaccountscountpersubscriptionexceeded", Code::ResourceExhausted),
+    row_of(AzureRequest::Storage, "storageaccountalreadytaken", Code::AlreadyExists),
+    row_of(AzureRequest::Storage, "sharehassnapshots", Code::FailedPrecondition),
+    row_of(AzureRequest::Storage, "featurenotsupportedforaccount", Code::InvalidArgument),
+    row_of(AzureRequest::Storage, "invalidheadervalue", Code::InvalidArgument),
     row(None, "authorizationfailed", Code::PermissionDenied),
     row(None, "linkedauthorizationfailed", Code::PermissionDenied),
     row(None, "invalidauthenticationtoken", Code::PermissionDenied),
@@ -106,7 +119,7 @@ mod tests {
     /// CSI-064. Section 3.21 of the disk driver's facts: quota, denied and unavailable have codes of their own.
     #[test]
     fn azures_refusals_have_the_codes_of_the_interface() {
-        use AzureRequest::{Disk, Machine, Snapshot};
+        use AzureRequest::{Disk, Machine, Snapshot, Storage};
         let full = "The maximum number of data disks allowed to be attached to a VM of this size is 4.";
         let taken = "Changing property 'creationData' of existing disk is not allowed.";
         for (request, status, code, message, expected) in [
@@ -117,6 +130,10 @@ mod tests {
             (Disk, 400, "SkuNotAvailable", "", Code::ResourceExhausted),
             (Disk, 403, "AuthorizationFailed", "", Code::PermissionDenied),
             (Disk, 403, "LinkedAuthorizationFailed", "", Code::PermissionDenied),
+            (Storage, 409, "TotalSharesCountExceedsAccountLimit", "", Code::ResourceExhausted),
+            (Storage, 409, "ShareHasSnapshots", "", Code::FailedPrecondition),
+            (Storage, 409, "ShareBeingDeleted", "", Code::Aborted),
+            (Storage, 409, "StorageAccountIsNotProvisioned", "", Code::Aborted),
             (Machine, 409, "OperationNotAllowed", full, Code::ResourceExhausted),
             (Disk, 409, "OperationNotAllowed", full, Code::Aborted),
             (Machine, 409, "OperationPreempted", "", Code::Aborted),

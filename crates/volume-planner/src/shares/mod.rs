@@ -2,6 +2,9 @@
 
 pub mod account;
 pub mod account_document;
+pub mod capability;
 pub mod choice;
+pub mod context;
+pub mod own;
 pub mod share;
 pub mod snapshot;

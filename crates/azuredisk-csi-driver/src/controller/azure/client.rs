@@ -240,5 +240,6 @@ const fn version(request: AzureRequest) -> ApiVersion {
     match request {
         AzureRequest::Disk | AzureRequest::Snapshot => ApiVersion::DISKS,
         AzureRequest::Machine => ApiVersion::COMPUTE,
+        AzureRequest::Storage => ApiVersion::STORAGE,
     }
 }

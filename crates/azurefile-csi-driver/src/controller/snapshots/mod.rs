@@ -1,0 +1,7 @@
+//! Calls about snapshots.
+
+mod create;
+mod delete;
+mod snapshot_calls;
+
+pub(super) use snapshot_calls::Snapshots;
