@@ -5,6 +5,7 @@
 #
 #   cargo xtask e2e volumes --side-cars "$(scripts/side_cars.sh)"
 #
+# With --built nothing is built, and the exit code is 3 if one is missing.
 # Exit code 3: none can be had on this machine, because Go is missing. node-driver-registrar is not published as a Go module.
 set -euo pipefail
 
@@ -13,6 +14,16 @@ go=$(command -v go || echo /usr/local/go/bin/go)
 if [ ! -x "$go" ]; then
   echo "side-cars cannot be built: there is no Go on this machine" >&2
   exit 3
+fi
+if [ "${1:-}" = --built ]; then
+  for program in csi-attacher csi-provisioner csi-resizer csi-snapshotter snapshot-controller; do
+    if [ ! -x "$folder/$program" ]; then
+      echo "$program was not built: scripts/side_cars.sh builds it" >&2
+      exit 3
+    fi
+  done
+  echo "$folder"
+  exit 0
 fi
 export CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS="-mod=mod -buildvcs=false"
 mkdir -p "$folder"

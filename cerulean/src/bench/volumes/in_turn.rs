@@ -134,7 +134,7 @@ impl Others {
         ids.push(by_hand.clone());
         for id in &ids {
             let disk = json!({
-                "location": "westeurope", "sku": {"name": "Premium_ZRS"}, "tags": {"owner": "somebody"},
+                "location": "westeurope", "sku": {"name": "Premium_ZRS"}, "tags": {"owner": "others"},
                 "properties": {"creationData": {"createOption": "Empty"}, "diskSizeGB": GIB},
             });
             azure.put(id, disk).map_err(refused)?;
@@ -159,7 +159,7 @@ impl Others {
     fn must_be_as_before(&self, stage: &Stage, what: &str) -> anyhow::Result<()> {
         for (id, before) in &self.disks {
             let now = stage.cluster.azure.document(id).unwrap_or_default();
-            ensure!(now == *before, "{what}: {id} belongs to somebody else, and has changed to {now}");
+            ensure!(now == *before, "{what}: {id} belongs to others, and has changed to {now}");
         }
         let machine = stage.cluster.azure.document(&self.machine).context("the machine is gone")?;
         let list = machine["properties"]["storageProfile"]["dataDisks"].as_array();

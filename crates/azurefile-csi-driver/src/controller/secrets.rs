@@ -1,7 +1,7 @@
 //! The key of an account in a Secret, for the nodes that mount its shares.
 //!
 //! A Secret that the driver has made carries its label, and is kept equal to the account's key. One without the label belongs to
-//! somebody else, and stays as it is.
+//! others, and stays as it is.
 
 use std::collections::BTreeMap;
 

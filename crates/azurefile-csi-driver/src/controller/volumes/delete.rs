@@ -11,7 +11,7 @@ use crate::controller::azure::share_id;
 
 impl Volumes {
     /// Deletes a share. One that does not exist, or an ID that is none of a share, is no error. A share with snapshots stays: its
-    /// snapshots are somebody's backups.
+    /// snapshots are backups.
     pub(crate) async fn delete(&self, request: DeleteVolumeRequest) -> Result<DeleteVolumeResponse, Status> {
         required(&request.volume_id, "volume ID")?;
         let Ok(id) = ShareId::parse(&request.volume_id, Code::InvalidArgument) else {
