@@ -224,7 +224,7 @@ impl NodeService {
 /// The name of the folder in which the share of a disk is mounted.
 pub(super) const PROXY_MOUNT: &str = "proxy-mount";
 
-/// Options that say who logs in; the key is none of them.
+/// Options that say who logs in; the key is not among them.
 fn login_options(access: &Access) -> Result<Vec<String>, Status> {
     const TICKET: [&str; 3] = ["sec=krb5", "cruid=0", "upcall_target=mount"];
     let ticket = || TICKET.map(str::to_owned).to_vec();

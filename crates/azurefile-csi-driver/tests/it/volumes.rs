@@ -49,7 +49,7 @@ async fn a_volume_is_a_share_in_an_account() {
     assert_eq!(world.calls("POST", "listKeys"), 0, "keys are listed only for Secrets");
 }
 
-/// FILE-041. Section 6: a repeated request finds its share; another size is another volume; a larger limit is none.
+/// FILE-041. Section 6: a repeated request finds its share; another size is another volume; a larger limit is not.
 #[tokio::test(start_paused = true)]
 async fn a_repeated_request_finds_its_share() {
     let world = World::new();

@@ -118,7 +118,8 @@ mod tests {
             "# How many volumes a node takes\n\n\
              A machine takes so many data disks as its size permits. The disk driver decides the number so:\n\n\
              1. The flag `--volume-attach-limit`, if it is not negative, is the limit, and nothing is subtracted.\n\
-             2. Otherwise the size's number is `MaxDataDiskCount` in Azure's list of sizes.\n\
+             2. Otherwise the size's number is `MaxDataDiskCount` in Azure's list of sizes. The controller reads the list at its start and daily, and\n   \
+             writes the number to each Node of Azure that does not have it: `disk.csi.azure.com/max-data-disks`. Nodes have no rights in Azure.\n\
              3. While that list cannot be read, or lacks the size, the rule of the size's family holds (the table below).\n\
              4. A size without a family has {unknown}.\n\n\
              Slots that `--reserved-data-disk-slot-num` keeps free, and data disks that are no volumes, are subtracted; the result is\n\

@@ -38,9 +38,9 @@ fn secrets_with_account_keys_are_read_in_the_namespaces_that_are_named() {
     let (controller, node) = ("csi-azurefile-controller-sa", "csi-azurefile-node-sa");
     assert!(of(json!([]), controller).is_empty() && of(json!([]), node).is_empty());
     assert_eq!(of(json!(["shop", "default"]), node), ["get default", "get shop"]);
-    assert_eq!(of(json!(["shop"]), controller), ["get,create shop"]);
+    assert_eq!(of(json!(["shop"]), controller), ["get,create,update shop"]);
     assert_eq!(of(json!(["*", "shop"]), node), ["get *"]);
-    assert_eq!(of(json!(["*"]), controller), ["get,create *"]);
+    assert_eq!(of(json!(["*"]), controller), ["get,create,update *"]);
     let established = rendered(&helm, FILE_DRIVER, &json!({"accountKeys": {"namespaces": ["*"]}}));
     object(&established, "ClusterRole", "csi-azurefile-node-secret-role");
     object(&established, "ClusterRoleBinding", "csi-azurefile-controller-secret-binding");

@@ -20,10 +20,8 @@ use anyhow::ensure;
 
 use crate::print;
 use crate::program::{ProgramArguments, given_or_built, in_folder, of_script, runtime};
+use place::DRIVER;
 use sanity::AccessType;
-
-/// The name of the driver in a folder of programs.
-const DRIVER: &str = "azurediskplugin";
 
 /// How to run it.
 #[derive(Debug, clap::Args)]

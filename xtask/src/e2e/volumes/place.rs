@@ -9,6 +9,8 @@ use anyhow::Context as _;
 use crate::e2e::cluster::Cluster;
 use crate::program::{Built, Program, STOP_TIMEOUT, output, root, until, with_logs};
 
+/// The name of the driver in a folder of programs.
+pub const DRIVER: &str = "azurediskplugin";
 /// The size of the machine, which takes 16 data disks.
 pub const SIZE: &str = "Standard_D8s_v5";
 /// How many disks the driver is to attach at most.

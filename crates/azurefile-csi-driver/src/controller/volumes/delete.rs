@@ -10,7 +10,7 @@ use super::volume_calls::Volumes;
 use crate::controller::azure::share_id;
 
 impl Volumes {
-    /// Deletes a share. One that does not exist, or an ID that is none of a share, is no error. A share with snapshots stays: its
+    /// Deletes a share. One that does not exist, or an ID of another form, is no error. A share with snapshots stays: its
     /// snapshots are backups.
     pub(crate) async fn delete(&self, request: DeleteVolumeRequest) -> Result<DeleteVolumeResponse, Status> {
         required(&request.volume_id, "volume ID")?;

@@ -5,6 +5,7 @@
 //! this program ─▶ the same in namespaces of its own (real_kubernetes::Enclosure) ─▶ place ─▶ story
 //! ```
 
+mod accounts;
 mod neighbour;
 mod objects;
 mod place;
@@ -77,7 +78,8 @@ pub fn inside(programs: &Path, side_cars: &Path) -> anyhow::Result<()> {
         played.map_err(|problem| with_logs(problem, &words))?;
         let log = place.folder.join(rights::AUDIT_LOG);
         place.stop().await?;
-        let accounts = [CONTROLLER_ACCOUNT, NODE_ACCOUNT, place::CONTROLLER, place::NODE, place::SNAPSHOTS];
+        let accounts =
+            [CONTROLLER_ACCOUNT, NODE_ACCOUNT, accounts::CONTROLLER, accounts::NODE, accounts::SNAPSHOTS];
         let audit = rights::audit(&log, &accounts)?;
         print::line(format_args!("  ok  {} requests to Kubernetes, none denied", audit.requests));
         print::line(format_args!("all steps passed in {:.1} s", begun.elapsed().as_secs_f64()));

@@ -10,26 +10,19 @@ use simulated_cluster::machine_disks::{Devices, MachineDisks, Options};
 use simulated_cluster::running_host;
 use tokio_util::sync::CancellationToken;
 
+use super::accounts::{CONTROLLER, NODE, SNAPSHOTS};
 use super::registrar::Registrar;
 use super::side_cars::{self, SideCars};
 use crate::e2e::machines::{EmptyCluster, Machines};
 use crate::e2e::managers;
 use crate::e2e::rights::{self, Account};
-use crate::e2e::volumes::DRIVER;
+use crate::e2e::volumes::place::DRIVER;
 use crate::program::{Program, STOP_TIMEOUT, output, root, until};
 
 /// The machines, which are also the nodes.
 pub const MACHINES: [&str; 2] = ["node-a", "node-b"];
 /// The name of the driver in Kubernetes.
 pub const NAME: &str = "disk.csi.azure.com";
-/// The service account of the driver as controller, and of its side-cars.
-pub const CONTROLLER: Account =
-    Account { name: "csi-azuredisk-controller-sa", folder: "csi-azuredisk-controller" };
-/// The service account of the driver on nodes.
-pub const NODE: Account = Account { name: "csi-azuredisk-node-sa", folder: "csi-azuredisk-node" };
-/// The service account of the controller of snapshots.
-pub const SNAPSHOTS: Account =
-    Account { name: "csi-snapshot-controller-sa", folder: "csi-snapshot-controller" };
 /// The definitions of snapshots, as our chart has them.
 const DEFINITIONS: &str = "deploy/charts/azuredisk-csi-driver/files/definitions";
 /// The time limit for a program to listen.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::place::{CONTROLLER, SNAPSHOTS};
+use super::accounts::{CONTROLLER, SNAPSHOTS};
 use crate::e2e::rights::Account;
 use crate::print;
 
