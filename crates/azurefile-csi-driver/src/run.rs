@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, bail};
-use arm::{Budgets, CallObserver};
+use anyhow::Context as _;
+use arm::CallObserver;
 use command_line::StartRefusal;
 use csi::endpoint::Endpoint;
 use csi::identity::Plugin;
@@ -13,19 +13,18 @@ use csi::operation::Driver;
 use csi::server::{serve, services};
 use csi::v1::plugin_capability::service;
 use kube::Client;
+use manager::Calls;
+use manager::configuration::Reading;
 use manager::driver::Sources;
-use manager::reload::follow;
-use manager::{Calls, show_budgets};
-use parking_lot::Mutex;
+use manager::driver_connection::connect as connect_to_azure;
 use program::environment::ProcessEnvironment;
 use program::kubernetes::{self, Address};
-use telemetry::metrics::azure::ConfigMetrics;
 use telemetry::metrics::{Build, Metrics};
 use telemetry::server::{self, Readers, metrics_router};
 use tokio_util::sync::CancellationToken;
 use volumes_node::system::Kernel;
 
-use crate::configuration::{Reloader, connection};
+use crate::configuration::connection;
 use crate::controller::{Azure as ControllerAzure, Secrets, ShareController};
 use crate::flags::CommandLine;
 use crate::node::kubernetes::Kubernetes;
@@ -105,28 +104,10 @@ async fn open(
     if line.is_node() {
         return Ok(ControllerAzure::default());
     }
-    let budgets = Arc::<Mutex<Option<Budgets>>>::default();
-    let shown = Arc::clone(&budgets);
-    show_budgets(metrics, move || shown.lock().clone());
-    let opened = sources.open().await?;
-    if opened.is_none() && !line.flags.allow_empty_cloud_config {
-        bail!(
-            "there is no cloud configuration: neither the Secret {}/{}, nor a file that AZURE_CREDENTIAL_FILE names, nor \
-             /etc/kubernetes/azure.json exists (write one of them, or start with --allow-empty-cloud-config=true)",
-            line.flags.cloud_config_secret_namespace,
-            line.flags.cloud_config_secret_name
-        );
-    }
-    if let Some((_, client)) = &opened {
-        *budgets.lock() = Some(client.budgets().clone());
-    }
-    let azure =
-        ControllerAzure::new(opened.as_ref().map(|(reading, client)| connection(reading, client.clone())));
-    let reading = opened.map(|(reading, _)| reading);
-    let metrics = ConfigMetrics::of(metrics);
-    let following = follow(Reloader { sources, azure: azure.clone(), metrics, budgets }, reading);
-    let stop = stop.clone();
-    tokio::spawn(async move { stop.run_until_cancelled(following).await });
+    let azure = ControllerAzure::default();
+    let opened = azure.clone();
+    let connected = move |reading: &Reading, client| opened.replace(connection(reading, client));
+    connect_to_azure(sources, line.flags.allow_empty_cloud_config, metrics, connected, stop).await?;
     Ok(azure)
 }
 

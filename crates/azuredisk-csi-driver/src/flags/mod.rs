@@ -208,7 +208,7 @@ impl CommandLine {
         !self.flags.nodeid.is_empty()
     }
 
-    /// Where metrics are served; `None` for nowhere.
+    /// Where metrics are served; `None` if the flag is empty.
     ///
     /// # Errors
     /// The address is invalid.

@@ -8,12 +8,13 @@ use csi::v1::{
     NodeUnpublishVolumeResponse,
 };
 use tonic::Status;
+use volume_planner::Code;
+use volume_planner::share_id::ShareId;
 use volumes_node::mounts::{Publication, Stale};
 
 use super::access::tokens;
 use super::plan::attributes::{Attributes, Identity};
 use super::plan::inline;
-use super::plan::volume_id::VolumeId;
 use super::service::{NodeService, entries, path, required};
 use super::status::{invalid, of_mount, of_publish};
 use super::usage::{Usage, usage};
@@ -110,7 +111,7 @@ impl NodeService {
         self.mounts.release(&target).await.map_err(of_mount)?;
         self.forget_confidential(&target).await?;
         self.remembered.keep_used_key(&target, None);
-        if VolumeId::parse(&request.volume_id).is_none() {
+        if ShareId::parse(&request.volume_id, Code::NotFound).is_err() {
             // An inline volume, which is never unstaged.
             self.remove_tokens(&request.volume_id).await;
         }

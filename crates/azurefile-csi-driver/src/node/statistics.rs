@@ -3,9 +3,10 @@
 use csi::v1::volume_usage::Unit;
 use csi::v1::{NodeGetVolumeStatsRequest, NodeGetVolumeStatsResponse, VolumeUsage};
 use tonic::Status;
+use volume_planner::Code;
+use volume_planner::share_id::ShareId;
 use volumes_node::system::Amount;
 
-use super::plan::volume_id::VolumeId;
 use super::service::{NodeService, path, required};
 use super::status::of_mount;
 
@@ -43,10 +44,9 @@ impl NodeService {
 
 /// The name of all volumes of a share (section 4.7): `#ACCOUNT#SHARE###NAMESPACE`.
 fn share_of(volume: &str) -> Option<String> {
-    let id = VolumeId::parse(volume).filter(|id| id.disk.is_empty())?;
+    let id = ShareId::parse(volume, Code::NotFound).ok().filter(|id| id.disk.is_empty())?;
     let share = id.share.split('/').next().unwrap_or_default();
-    (!id.account.is_empty() && !share.is_empty())
-        .then(|| format!("#{}#{share}###{}", id.account, id.secret_namespace))
+    (!share.is_empty()).then(|| format!("#{}#{share}###{}", id.account, id.secret_namespace))
 }
 
 fn of(unit: Unit, amount: Amount) -> VolumeUsage {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use volume_planner::Code;
+use volume_planner::share_id::ShareId;
 use volumes_node::filesystems::FileSystem;
 use volumes_node::system::OwnerChange;
 
-use super::volume_id::VolumeId;
 use super::{Invalid, invalid};
 
 /// Attributes as a request has them.
@@ -116,7 +117,7 @@ impl Attributes {
     /// # Errors
     /// One has another form than it must, or two exclude each other.
     pub fn read(id: &str, entries: &Entries, defaults: Defaults) -> Result<Self, Invalid> {
-        let own = VolumeId::parse(id).unwrap_or_default();
+        let own = ShareId::parse(id, Code::InvalidArgument).unwrap_or_default();
         let mut read = Self {
             subscription: own.subscription,
             group: own.group,

@@ -6,7 +6,6 @@
 //! mount_options  options of SMB and NFS
 //! inline         what a volume in a pod's own definition may not have
 //! attributes     the attributes of a volume, read and checked
-//! volume_id      the parts of a volume's ID
 //! ```
 
 pub mod attributes;
@@ -14,7 +13,6 @@ pub mod failure;
 pub mod inline;
 pub mod login;
 pub mod mount_options;
-pub mod volume_id;
 
 /// A request is invalid: the text says what, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
